@@ -22,7 +22,7 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         output_dir: None,
     };
     if reads_stdin(&args.run.paths) {
-        let message = "adopt needs files or folders: what comes from stdin cannot be recorded";
+        let message = "adopt needs files or folders: stdin cannot be recorded";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     let mut request = RunRequest::of(&Purpose::InPlace);
@@ -39,12 +39,11 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         policy_report.is_adopted() || is_recorded
     });
     if !is_refused && !is_known {
-        let message =
-            "there is nothing to adopt: in no workload stands all that a policy puts there";
+        let message = "nothing to adopt: no workload contains everything that a policy injects";
         let problem = Diagnostic::error(Code::NoRecord, message);
         let [explain, diff] = ["explain", "diff"].map(|name| command(name, &args.run.paths));
         grafted.problems.push(problem.help(format!(
-            "{explain} says which policies apply; {diff} shows what they would add"
+            "{explain} shows which policies apply, and {diff} shows what they would add"
         )));
     }
     if args.in_place {
@@ -56,6 +55,8 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
     }
     console.show(&grafted.problems);
     let summary = text::render(&grafted.reported());
-    console.inform(&format!("{summary}nothing was written: add --in-place\n"));
+    console.inform(&format!(
+        "{summary}nothing was written: add --in-place to write the record\n"
+    ));
     Ok(Exit::Done)
 }

@@ -35,20 +35,20 @@ fn check_format(args: &args::ApplyArgs) -> Result<(), clap::Error> {
     match (args.output, &args.output_dir) {
         (ApplyFormat::Manifests, _) => Ok(()),
         _ if args.in_place || args.stream => {
-            conflict("--in-place and --stream are for -o manifests")
+            conflict("--in-place and --stream work only with -o manifests")
         }
         (ApplyFormat::Kustomize, _) if args.run.manifests.shard.is_some() => {
-            conflict("-o kustomize makes one Component of all files: leave out --shard")
+            conflict("-o kustomize creates one Component from all files: remove --shard")
         }
         (ApplyFormat::JsonPatch, Some(_)) => {
-            conflict("-o json-patch goes to stdout: leave out --output-dir")
+            conflict("-o json-patch writes to stdout: remove --output-dir")
         }
         (ApplyFormat::Kustomize, None) => Err(usage(
             ErrorKind::MissingRequiredArgument,
-            "-o kustomize needs a folder: add --output-dir DIR",
+            "-o kustomize requires a folder: add --output-dir DIR",
         )),
         (ApplyFormat::Kustomize, Some(folder)) if is_report_in(folder, &args.run.output) => {
-            conflict("--report names a file of the Component: give it another one")
+            conflict("--report would overwrite a file of the Component: choose a different file")
         }
         (ApplyFormat::JsonPatch, None) | (ApplyFormat::Kustomize, Some(_)) => Ok(()),
     }
@@ -133,10 +133,9 @@ fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diag
         std::fs::canonicalize(path).is_ok_and(|path| path.starts_with(&folder))
     });
     let problems = inside.map(|(name, _)| {
-        let message =
-            format!("`{name}` is read by this run and stands in the folder of the Component");
+        let message = format!("`{name}` is read by this run and is in the folder of the Component");
         Diagnostic::error(Code::File, message)
-            .help("leave the folder out with --exclude, or name another one")
+            .help("exclude the folder with --exclude, or choose a different one")
     });
     unless(problems.collect(), ())
 }
@@ -153,10 +152,11 @@ fn refuse_foreign_files(folder: &Path) -> Result<(), Vec<Diagnostic>> {
         return Ok(());
     };
     let message = format!(
-        "`{}` was not made by `podgraft apply -o kustomize`",
+        "`{}` was not created by `podgraft apply -o kustomize`",
         folder.join(name).display()
     );
     Err(vec![Diagnostic::error(Code::File, message).help(
-        "give --output-dir a folder for the Component alone, and name that folder under `components` in the kustomization",
+        "use a separate folder for --output-dir, and list that folder under `components` in the \
+         kustomization",
     )])
 }

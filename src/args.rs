@@ -43,8 +43,8 @@ Examples:
 Exit status:
   0   success: no differences (diff), no errors (check, policy lint), no failed tests
   1   differences (diff), errors (check, policy lint; with --strict also warnings), or failed tests (policy test)
-  2   refused, failed or wrong usage; nothing was written
-  70  an internal check failed, which is a bug of podgraft; nothing was written";
+  2   refused, failed, or wrong usage; nothing was written
+  70  an internal check failed, which is a bug in podgraft; nothing was written";
 
 const UNDO_EXAMPLES: &str = "\
 Examples:
@@ -53,7 +53,7 @@ Examples:
   podgraft undo deployment.yaml | diff deployment.yaml -
 
 Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record, which `apply --record` writes,
-and restores the original bytes. Exit status: 0 success; 2 refused, failed or nothing to undo (nothing was written).";
+and restores the original bytes. Exit status: 0 success; 2 refused, failed, or nothing to undo (nothing was written).";
 
 const ADOPT_EXAMPLES: &str = "\
 Examples:
@@ -63,7 +63,7 @@ Examples:
 For manifests that were injected by hand or by another tool, or whose podgraft.lock was lost. If a policy would change
 nothing in a workload, the workload is marked and recorded as injected by this policy; nothing else changes. From then
 on, `apply --in-place` keeps the injection up to date, and `undo` removes it.
-Exit status: 0 success; 2 refused, failed or nothing to adopt (nothing was written).";
+Exit status: 0 success; 2 refused, failed, or nothing to adopt (nothing was written).";
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -73,8 +73,8 @@ Examples:
   podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
 
 The unified format is a patch for `patch -p1` and `git apply`. Its result is what `apply --in-place` writes
-into the manifests. It leaves out podgraft.lock: where earlier runs recorded what they injected, use `apply --in-place`.
-Exit status: 0 no differences; 1 differences; 2 refused, failed or wrong usage.";
+into the manifests. It does not include podgraft.lock: if earlier runs recorded injections, use `apply --in-place`.
+Exit status: 0 no differences; 1 differences; 2 refused, failed, or wrong usage.";
 
 const DEBUG_EXAMPLES: &str = "\
 Examples:
@@ -107,16 +107,16 @@ pub enum Command {
     /// Check that manifests are up to date and free of problems, as a CI gate
     #[command(after_help = review::CHECK_EXAMPLES)]
     Check(CheckArgs),
-    /// Explain why policies apply to workloads or do not, or explain a diagnostic code
+    /// Explain why policies do or do not apply to workloads, or explain a diagnostic code
     #[command(after_help = review::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// Print ephemeral containers for running pods: patch bodies or kubectl debug commands
     #[command(after_help = DEBUG_EXAMPLES)]
     Debug(DebugArgs),
-    /// Remove injections again
+    /// Remove injections
     #[command(after_help = UNDO_EXAMPLES)]
     Undo(UndoArgs),
-    /// Record injections that are already in the manifests, as if podgraft had made them
+    /// Record existing injections in manifests as if podgraft had made them
     #[command(after_help = ADOPT_EXAMPLES)]
     Adopt(AdoptArgs),
     /// For kustomize and kpt: apply policies to a ResourceList, from stdin to stdout
@@ -131,10 +131,10 @@ pub enum Command {
     /// Show the workloads and their containers
     #[command(after_help = review::INSPECT_EXAMPLES)]
     Inspect(InspectArgs),
-    /// List and show the built-in policies; write, lint, test and convert your own
+    /// List and show the built-in policies; write, lint, test, and convert your own
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Write a commented podgraft.yaml and a first policy into a folder
+    /// Write a commented podgraft.yaml and a starter policy into a folder
     #[command(after_help = tools::INIT_EXAMPLES)]
     Init(tools::InitArgs),
     /// Print a completion script for a shell
@@ -186,13 +186,13 @@ pub struct AdoptArgs {
 /// `podgraft undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml, and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Remove only this policy and keep the others; repeatable
+    /// Remove only this policy, and keep the others; repeatable
     #[arg(long, value_name = "POLICY")]
     pub only: Vec<String>,
-    /// Also remove what somebody changed since it was injected
+    /// Also remove content that was changed after it was injected
     #[arg(long)]
     pub force: bool,
     /// Replace changed files, each atomically; if anything fails, no file is changed
@@ -217,10 +217,10 @@ pub struct UndoArgs {
 pub enum PolicyCommand {
     /// List the built-in policies
     List,
-    /// Suggest built-in policies for the annotations, labels and resources in manifests
+    /// Suggest built-in policies for the annotations, labels, and resources in manifests
     #[command(after_help = tools::SUGGEST_EXAMPLES)]
     Suggest {
-        /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin
+        /// Manifests: files, folders (searched for .yaml, .yml, and .json), or `-` for stdin
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
     },
@@ -229,13 +229,13 @@ pub enum PolicyCommand {
         /// The name of the policy, with or without `builtin:`
         name: String,
     },
-    /// Print a first policy to adapt
+    /// Print a starter policy to adapt
     #[command(after_help = tools::NEW_EXAMPLES, group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
     New(tools::StarterPolicyArgs),
     /// Convert resources of other operators to InjectionPolicies
     #[command(after_help = tools::CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
-    /// Report mistakes and risks in policies, and what they need from a cluster; takes no manifests
+    /// Report mistakes and risks in policies, and what they need from a cluster; does not read manifests
     #[command(after_help = tools::LINT_EXAMPLES)]
     Lint(tools::LintArgs),
     /// List the images that policies inject, for mirroring
@@ -247,7 +247,7 @@ pub enum PolicyCommand {
     /// Print the JSON Schema of a kind, for editors
     #[command(after_help = tools::SCHEMA_EXAMPLES)]
     Schema {
-        /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, Instrumentation
+        /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, or Instrumentation
         #[arg(default_value = "InjectionPolicy")]
         kind: String,
     },
@@ -285,7 +285,7 @@ pub struct ConvertArgs {
 /// What the commands that inject or compare have in common.
 #[derive(Debug, Default, Clone, Args)]
 pub struct RunArgs {
-    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml, and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The policies.
@@ -306,16 +306,16 @@ pub const INPUT: &str = "@input";
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Policies")]
 pub struct PolicyArgs {
-    /// A policy: a file, a folder, builtin:NAME, `-` (stdin) or @input (policies among the manifests); repeatable
+    /// A policy: a file, a folder, builtin:NAME, `-` (stdin), or @input (policies among the manifests); repeatable
     #[arg(short = 'p', long = "policy", value_name = "POLICY")]
     pub given: Vec<PathBuf>,
     /// Set a policy parameter; repeatable
     #[arg(long = "param", value_name = "[POLICY:]NAME=VALUE", value_parser = parse_param)]
     pub params: Vec<ParamSetting>,
-    /// Apply only this one of the given policies; repeatable
+    /// Apply only this policy; repeatable
     #[arg(long, value_name = "POLICY")]
     pub only: Vec<String>,
-    /// Leave out this one of the given policies; repeatable
+    /// Skip this policy; repeatable
     #[arg(long, value_name = "POLICY")]
     pub skip: Vec<String>,
     /// How to apply a Podbuggertool: as ephemeral containers for `podgraft debug`, or as a sidecar
@@ -331,7 +331,7 @@ pub struct PolicyArgs {
     /// podgraft.lock
     #[arg(long, overrides_with = "no_record", conflicts_with = "no_marker")]
     pub record: bool,
-    /// Write no record; an existing record is kept up to date
+    /// Do not write a record; an existing record is kept up to date
     #[arg(long, overrides_with = "record")]
     pub no_record: bool,
     /// The name of this set of policies, stored in the record; for --prune
@@ -341,7 +341,7 @@ pub struct PolicyArgs {
     /// given
     #[arg(long)]
     pub prune: bool,
-    /// Refuse policies that inject any of these: privileged, host-path, latest-tag ...; separated by commas
+    /// Refuse policies that inject any of these: privileged, host-path, latest-tag, ...; separated by commas
     #[arg(long, value_name = "DANGER,...", value_delimiter = ',', value_parser = tools::parse_danger)]
     pub forbid: Vec<Danger>,
     /// Where the settings of the place are.
@@ -358,7 +358,7 @@ pub struct ConfigArgs {
     /// Read this podgraft.yaml [default: $PODGRAFT_CONFIG, else the nearest one up to the repository's root]
     #[arg(long, value_name = "FILE", help_heading = "Policies")]
     pub config: Option<PathBuf>,
-    /// Read no podgraft.yaml
+    /// Do not read a podgraft.yaml
     #[arg(long, conflicts_with = "config", help_heading = "Policies")]
     pub no_config: bool,
 }
@@ -394,7 +394,7 @@ pub struct ResolvedConfig {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Manifests")]
 pub struct ManifestArgs {
-    /// The namespace of objects that state none
+    /// The namespace of objects that do not specify one
     #[arg(short, long, value_name = "NAMESPACE", value_parser = parse_namespace)]
     pub namespace: Option<String>,
     /// Change only workloads that match this glob, such as deploy/orders or sts/shop/*; repeatable
@@ -403,13 +403,13 @@ pub struct ManifestArgs {
     /// An additional kind with a pod template, such as argoproj.io/v1alpha1/Rollout=spec.template; repeatable
     #[arg(long = "pod-template", value_name = "[GROUP/]VERSION/KIND=PATH", value_parser = PodTemplatePath::parse)]
     pub pod_templates: Vec<PodTemplatePath>,
-    /// The Kubernetes version of the cluster that the manifests are for, such as 1.33
+    /// The Kubernetes version of the target cluster, such as 1.33
     #[arg(long, value_name = "VERSION", value_parser = parse_kube_version)]
     pub kube_version: Option<u32>,
     /// A variable that a container's image sets, such as app:JAVA_TOOL_OPTIONS=-Xmx1g; repeatable
     #[arg(long = "image-env", value_name = "CONTAINER:NAME=VALUE", value_parser = ImageEnv::parse)]
     pub image_env: Vec<ImageEnv>,
-    /// More manifests in which policies look up Namespaces, ConfigMaps and other objects; never written; repeatable
+    /// More manifests in which policies look up Namespaces, ConfigMaps, and other objects; never written; repeatable
     #[arg(long, value_name = "PATH")]
     pub context: Vec<PathBuf>,
     /// In folders, read only files that match this glob; a glob without a `/` is matched against the file name;
@@ -428,17 +428,17 @@ pub struct ManifestArgs {
     /// Also parse documents that no policy can change, to find errors in them
     #[arg(long)]
     pub parse_all: bool,
-    /// Process only every N-th file, beginning with the I-th; lookups still use all files
+    /// Process only every Nth file, starting with the Ith; lookups still use all files
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
 }
 
 /// `[POLICY:]NAME=VALUE`, as `--param` takes it.
 pub fn parse_param(text: &str) -> Result<ParamSetting, String> {
-    let (target, value) = text.split_once('=').ok_or("wanted [POLICY:]name=value")?;
+    let (target, value) = text.split_once('=').ok_or("expected [POLICY:]NAME=VALUE")?;
     let (policy, name) = policy_and_name(target);
     if name.is_empty() || policy.as_deref() == Some("") {
-        return Err("wanted [POLICY:]name=value".to_owned());
+        return Err("expected [POLICY:]NAME=VALUE".to_owned());
     }
     Ok(ParamSetting {
         policy,
@@ -460,11 +460,11 @@ pub fn policy_and_name(key: &str) -> (Option<String>, String) {
 fn parse_set(text: &str) -> Result<String, String> {
     if text.contains('=') {
         return Err(format!(
-            "the name of a set of policies has no `=`; to set a parameter: --param {text}"
+            "the name of a policy set cannot contain `=`; to set a parameter, use --param {text}"
         ));
     }
     if text.is_empty() {
-        return Err("the name is empty".to_owned());
+        return Err("the name cannot be empty".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -22,7 +22,7 @@ pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
         });
         let command = command_with_chart(chart, paths);
         problem.help = Some(format!(
-            "render it first, and give podgraft the result: {command}"
+            "render it first, and pass the result to podgraft: {command}"
         ));
     }
 }

@@ -69,7 +69,7 @@ pub fn show_failure(
     console.show(&problems);
     let outcome = match failure.nothing_written {
         true => "nothing was written",
-        false => "what failed is not written",
+        false => "what failed was not written",
     };
     console.conclude(&problems, outcome);
 }
@@ -100,7 +100,7 @@ pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Consol
     console.conclude(
         &problems,
         match (is_gone, is_strict) {
-            (true, _) => "what came before it is on stdout (--stream)",
+            (true, _) => "the output before the error is on stdout (--stream)",
             (false, true) => "nothing was written (--strict)",
             (false, false) => "nothing was written",
         },

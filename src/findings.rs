@@ -36,10 +36,10 @@ fn fits_nothing(pattern: &WorkloadPattern, titles: &[String]) -> Diagnostic {
         .and_then(|near| lower.iter().position(|title| title == near));
     let help = match near {
         Some(index) => format!("did you mean `--workload '{}'`?", titles[index]),
-        None => "kinds are written as in kubectl; `podgraft inspect -A` lists the workloads that are there".to_owned(),
+        None => "write kinds as in kubectl; `podgraft inspect -A` lists the workloads".to_owned(),
     };
     let text = &pattern.text;
-    let message = format!("`--workload {text}` fits no workload of the manifests");
+    let message = format!("`--workload {text}` matches no workload in the manifests");
     Diagnostic::error(Code::NoMatch, message).help(help)
 }
 
@@ -55,11 +55,12 @@ pub fn unmet_image_env(options: &Options, problems: &[Diagnostic]) -> Vec<Diagno
 
 fn fits_no_container(env: &ImageEnv) -> Diagnostic {
     let message = format!(
-        "`--image-env {}:{}=...` fits no container of a workload that a policy is for",
+        "`--image-env {}:{}=...` matches no container of a workload that a policy is for",
         env.container, env.name
     );
     Diagnostic::warning(Code::NoMatch, message).help(
-        "`podgraft inspect -o yaml` shows the names of the containers; init containers and sidecars have one, too",
+        "`podgraft inspect -o yaml` shows the names of all containers, including init containers \
+         and sidecars",
     )
 }
 
@@ -73,12 +74,12 @@ pub fn find_no_object(files: &[GraftedFile]) -> Option<Diagnostic> {
     }
     let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
     let message = format!(
-        "there is no Kubernetes object in {}: nothing has an apiVersion and a kind",
+        "no Kubernetes object in {}: nothing has an apiVersion and a kind",
         names.join(", ")
     );
     Some(
         Diagnostic::warning(Code::NoManifests, message)
-            .help("is it the output of another program's error?"),
+            .help("check the command before the pipe: the input may be an error message"),
     )
 }
 
@@ -104,7 +105,7 @@ pub fn no_manifest_found(files: &[GraftedFile]) -> Vec<Diagnostic> {
     }
     let names: Vec<&str> = files.iter().map(|file| &*file.input.name).collect();
     let message = format!(
-        "there is no manifest in {}: nothing but blank lines and comments",
+        "no manifest in {}: only blank lines and comments",
         names.join(", ")
     );
     let problem = Diagnostic::error(Code::NoManifests, message);

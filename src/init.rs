@@ -78,8 +78,8 @@ fn first_error(problems: Vec<Diagnostic>) -> Option<Diagnostic> {
 }
 
 fn already_exists(path: &Path) -> Diagnostic {
-    let message = format!("`{}` is there already", path.display());
-    Diagnostic::error(Code::File, message).help("change it by hand, or take it away first")
+    let message = format!("`{}` already exists", path.display());
+    Diagnostic::error(Code::File, message).help("edit it, or remove it first")
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
@@ -165,7 +165,7 @@ fn policy(answers: &StarterPolicyArgs, file: &str) -> Result<String, Diagnostic>
             "An agent that an init container copies into a volume and a variable loads.";
         (description, ("runtime", "java"), AGENT)
     } else {
-        let description = "A sidecar beside the application's containers.";
+        let description = "A sidecar next to the application's containers.";
         (description, ("logs", "ship"), SIDECAR)
     };
     let given = answers.label.as_ref();
@@ -214,7 +214,7 @@ fn filled(text: &str, answers: &[(&str, &str)]) -> String {
 /// The text of a policy. The words in capitals are placeholders, also in the parts below.
 const HEAD: &str = "\
 # WHAT
-# See what it would do: podgraft diff -p FILE MANIFESTS; every word: docs/policy.md.
+# See what it would do: podgraft diff -p FILE MANIFESTS; all fields: docs/policy.md.
 apiVersion: podgraft.dev/v1alpha1
 kind: InjectionPolicy
 metadata:
@@ -253,7 +253,7 @@ const AGENT: &str = "  containers:
     - {name: NAME, mountPath: /agent, readOnly: true}
     env:
     - name: JAVA_TOOL_OPTIONS
-      op: Append # behind what is there, once
+      op: Append # after the existing value, once
       value: -javaagent:/agent/agent.jar
 ";
 

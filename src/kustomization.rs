@@ -42,10 +42,11 @@ fn read(path: &Path) -> Option<Value> {
 /// The note for a patch that is not read.
 pub fn passed_over(path: &Path) -> Diagnostic {
     let message = format!(
-        "`{}` is a patch of a kustomization, not a workload; it is not read",
+        "`{}` is a patch of a kustomization, not a workload; it is skipped",
         path.display()
     );
     Diagnostic::note(Code::File, message).help(
-        "what kustomize builds is right only if podgraft sees all of it: pipe `kustomize build` into podgraft, or run it as a function",
+        "pipe `kustomize build` into podgraft, or run podgraft as a function, so that it sees the \
+         complete result",
     )
 }

@@ -95,7 +95,8 @@ fn read(
     if run.policies.given.is_empty() {
         let message = "no policy is given";
         let help = format!(
-            "name a file, a folder or builtin:NAME, or name them in podgraft.yaml; the built-in policies are {}",
+            "pass a file, a folder, or builtin:NAME, or list policies in podgraft.yaml; built-in \
+             policies: {}",
             list_names()
         );
         let problem = Diagnostic::error(Code::UnknownPolicy, message).help(help);
@@ -186,7 +187,7 @@ pub fn images(args: &ImagesArgs) -> Exit {
         // A closed stderr leaves no way to report this.
         let _ = writeln!(
             std::io::stderr(),
-            "podgraft: not listed, for it depends on the workload: {image}"
+            "podgraft: not listed because it depends on the workload: {image}"
         );
     }
     let lines: String = known.iter().map(|image| format!("{image}\n")).collect();
@@ -222,7 +223,7 @@ fn missing_params(policy: &Policy) -> Vec<Diagnostic> {
                 policy.identity
             );
             let problem = Diagnostic::error(Code::BadParam, message);
-            missing.push(problem.help(format!("give it with `--param {name}=VALUE`")));
+            missing.push(problem.help(format!("set it with `--param {name}=VALUE`")));
         }
     }
     missing

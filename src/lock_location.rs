@@ -79,12 +79,13 @@ pub fn records_above(folder: &Path, home: &Path) -> Option<Diagnostic> {
     };
     let above = home.ancestors().skip(1).find(has_files_of)?;
     let message = format!(
-        "`{}` records files of `{}`, and this run would not look there",
+        "`{}` has records of files in `{}`, but this run would not read it",
         above.join(LOCK_FILE).display(),
         folder.display()
     );
     Some(Diagnostic::error(Code::NoRecord, message).help(format!(
-        "run podgraft in `{}`: outside of a Git repository it looks for lock files up to the current folder",
+        "run podgraft in `{}`: outside a Git repository, it looks for lock files only up to the \
+         current folder",
         above.display()
     )))
 }

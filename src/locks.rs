@@ -307,8 +307,8 @@ fn indistinct_records(file: &GraftedFile) -> Vec<Diagnostic> {
 fn indistinct(workload: &RecordedWorkload, file: &str) -> Diagnostic {
     let RecordedWorkload { kind, name, .. } = workload;
     let message = format!(
-        "{kind} `{name}` stands more than once in `{file}`, and what is to be undone differs: podgraft.lock cannot tell \
-         them apart"
+        "{kind} `{name}` appears more than once in `{file}`, with different injections: \
+         podgraft.lock cannot tell them apart"
     );
     Diagnostic::error(Code::NoRecord, message).help(
         "give them different names or namespaces, put them into different files, or keep the records in the manifests \
@@ -407,7 +407,7 @@ fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
     // A link may lead anywhere, and the file is replaced.
     if path.is_symlink() {
         let message = format!("`{name}` is a symbolic link, which podgraft does not follow");
-        let help = "put the file itself there, or remove the link";
+        let help = "replace the link with the file, or remove the link";
         return Err(Diagnostic::error(Code::File, message).help(help));
     }
     let text = match fs::read_to_string(path) {
@@ -420,9 +420,9 @@ fn read(path: &Path) -> Result<(Lock, Option<String>), Diagnostic> {
         Err((line, reason)) => {
             let message = format!("line {line} of `{name}` cannot be read: {reason}");
             let help = match &*reason {
-                LATER_VERSION => "use that podgraft",
+                LATER_VERSION => "upgrade podgraft",
                 _ => {
-                    "restore the file from its history; after a merge keep the lines of both sides"
+                    "restore the file from its history; after a merge, keep the lines of both sides"
                 }
             };
             Err(Diagnostic::error(Code::BadRecord, message).help(help))

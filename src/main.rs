@@ -93,7 +93,7 @@ fn main() {
         let mut stderr = std::io::stderr();
         let _ = writeln!(
             stderr,
-            "podgraft: {panic}\nThis is a bug of podgraft, please report it."
+            "podgraft: {panic}\nThis is a bug in podgraft; report it."
         );
         std::process::exit(Exit::Internal as i32);
     }));

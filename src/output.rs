@@ -186,7 +186,7 @@ pub fn check_apart(
         file.input.name,
         report.display()
     );
-    Some(Diagnostic::error(Code::File, message).help("give --report another file"))
+    Some(Diagnostic::error(Code::File, message).help("choose a different file for --report"))
 }
 
 /// Writes a kustomize Component into its folder.

@@ -21,7 +21,7 @@ const PLACES: [&str; 4] = [
 /// Reads the CODEOWNERS file of the repository of the current folder; outside of a repository, of that folder.
 pub fn read() -> Result<Codeowners, Diagnostic> {
     let current_folder = env::current_dir()
-        .map_err(|error| problem(format!("the current folder is not known: {error}")))?;
+        .map_err(|error| problem(format!("the current folder cannot be determined: {error}")))?;
     let root = root_of(&current_folder).unwrap_or(&current_folder);
     let prefix = current_folder.strip_prefix(root).unwrap_or(Path::new(""));
     let mut paths = PLACES.iter().map(|place| root.join(place));
@@ -38,5 +38,5 @@ pub fn read() -> Result<Codeowners, Diagnostic> {
 
 fn problem(message: String) -> Diagnostic {
     Diagnostic::error(Code::File, message)
-        .help("--group-by namespace and --group-by dir need no such file")
+        .help("add one, or use --group-by namespace or --group-by dir")
 }

@@ -75,8 +75,8 @@ fn schema(kind: &str) -> Exit {
 fn unknown_kind(kind: &str) -> Diagnostic {
     let published = KINDS.iter().map(|published| published.kind);
     let kinds = published.chain(kinds_of_resources().map(|(_, kind)| kind));
-    let message = format!("there is no schema of a kind `{kind}`");
-    Diagnostic::error(Code::UnknownKind, message).help(meant(kind, kinds, "the kinds are"))
+    let message = format!("there is no schema for the kind `{kind}`");
+    Diagnostic::error(Code::UnknownKind, message).help(meant(kind, kinds, "valid kinds:"))
 }
 
 /// `podgraft policy crd`.

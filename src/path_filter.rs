@@ -130,10 +130,10 @@ impl PathGlob {
     }
 
     fn unmet(&self) -> Diagnostic {
-        let message = format!("`--include {}` fits no file of the folders", self.text);
+        let message = format!("`--include {}` matches no file in the folders", self.text);
         Diagnostic::warning(Code::NoMatch, message).help(
-            "a glob without a `/` is compared with the file's name, one with a `/` with the path from the folder that is \
-             named; `**` stands for any folders",
+            "a glob without a `/` is matched against the file name, and a glob with a `/` against \
+             the path below the given folder; `**` matches any folders",
         )
     }
 

@@ -157,7 +157,7 @@ fn given_twice(name: &str, first: Option<&Place>, again: Option<&Place>) -> Diag
             problem = problem.at(place.clone(), text);
         }
     }
-    problem.help("name it once")
+    problem.help("pass it only once")
 }
 
 /// The parameters that an entry of the configuration sets for its policy. They apply to that policy only.
@@ -295,7 +295,7 @@ fn not_offered(name: &str, known: &[String]) -> Diagnostic {
     let message =
         format!("the Application chooses the policy `{name}`, which the operator does not offer");
     let help = match known {
-        [] => "the operator offers none: the policies are those of the plugin's configuration"
+        [] => "the operator offers none: only the policies of the plugin's configuration apply"
             .to_owned(),
         known => format!("the operator offers {}", known.join(", ")),
     };
@@ -318,16 +318,16 @@ pub fn no_policy(names: &[Arc<str>]) -> Diagnostic {
 
 /// The error for a policy that needs a resource of its operator when none is given.
 fn no_resource(policy: &str) -> Diagnostic {
-    let message = format!("no resource is given that the policy `{policy}` is for");
+    let message = format!("the policy `{policy}` requires a resource, and none is given");
     Diagnostic::error(Code::BadPolicy, message)
-        .help("give the resource with `-p`, too; `podgraft policy show` says of which kind it is")
+        .help("pass the resource with `-p` as well; `podgraft policy show` shows its kind")
 }
 
 /// The error for a folder of `-p` without YAML or JSON files.
 fn no_policy_in_folder(folder: &Path) -> Diagnostic {
     let message = format!("there is no policy in the folder `{}`", folder.display());
     Diagnostic::error(Code::NoMatch, message).help(
-        "policies are objects such as `kind: InjectionPolicy` in .yaml, .yml and .json files; \
+        "policies are objects such as `kind: InjectionPolicy` in .yaml, .yml, and .json files; \
          `podgraft policy list` lists the built-in ones",
     )
 }
@@ -384,7 +384,7 @@ fn policies_among(inputs: &[InputBytes], resource_kinds: &[GroupKind]) -> Vec<Po
 fn hint_at_builtin(problem: Diagnostic, given: &str) -> Diagnostic {
     match find(given) {
         Ok(_) => problem.help(format!(
-            "the built-in policy of this name is `-p builtin:{given}`"
+            "to use the built-in policy with this name, pass `-p builtin:{given}`"
         )),
         Err(_) => problem,
     }
@@ -430,24 +430,19 @@ fn pick(
 /// The error for `--only` and `--skip` that leave out every policy: `check` would pass whatever the manifests are.
 fn none_left(args: &args::PolicyArgs, policies: &[Policy]) -> Diagnostic {
     let message = match args.only.is_empty() {
-        true => "`--skip` leaves out all given policies",
-        false => "`--only` and `--skip` leave out all given policies",
+        true => "`--skip` excludes all given policies",
+        false => "`--only` and `--skip` exclude all given policies",
     };
     let identities = policies.iter().map(|policy| policy.identity.as_str());
     let names = identities.collect::<Vec<_>>().join(", ");
-    Diagnostic::error(Code::NoMatch, message).help(format!(
-        "the given policies are {names}; keep at least one of them"
-    ))
+    Diagnostic::error(Code::NoMatch, message)
+        .help(format!("keep at least one of the given policies: {names}"))
 }
 
 fn unknown_policy(flag: &str, name: &str, policies: &[Policy]) -> Diagnostic {
     let identities = policies.iter().map(|policy| policy.identity.as_str());
-    let message = format!("`{flag} {name}`: none of the given policies has this name");
-    Diagnostic::error(Code::UnknownPolicy, message).help(meant(
-        name,
-        identities,
-        "the given policies are",
-    ))
+    let message = format!("`{flag} {name}` matches none of the given policies");
+    Diagnostic::error(Code::UnknownPolicy, message).help(meant(name, identities, "given policies:"))
 }
 
 /// Counts the readers of stdin: each `-p -`, and the manifests if no path or `-` is given.

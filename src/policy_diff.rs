@@ -73,7 +73,7 @@ fn check_old(old: &[PathBuf]) -> Result<(), clap::Error> {
         None => Ok(()),
         Some(old) => Err(usage(
             ErrorKind::ValueValidation,
-            format!("--against-policy takes a file, a folder or builtin:NAME, and not `{old}`"),
+            format!("--against-policy accepts a file, a folder, or builtin:NAME, but not `{old}`"),
         )),
     }
 }

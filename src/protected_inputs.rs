@@ -52,7 +52,7 @@ impl InputFiles {
         if !is_lock && (!self.holds(path) || is_report(path)) {
             return Ok(());
         }
-        Err(overwrites(path).help("give --report another file"))
+        Err(overwrites(path).help("choose a different file for --report"))
     }
 
     /// These files, as far as they exist now.

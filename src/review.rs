@@ -60,7 +60,7 @@ fn take_findings(grafted: &mut GraftOutcome) -> Vec<Diagnostic> {
 pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
     let is_splittable = matches!(args.output, DiffFormat::Json | DiffFormat::Markdown);
     if args.group_by.is_some() && !is_splittable {
-        let message = "--group-by is for -o json and -o markdown";
+        let message = "--group-by works only with -o json and -o markdown";
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     let mut request = RunRequest::of(purpose(args));
@@ -146,7 +146,8 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
     if let Some(code) = args.run.paths.iter().find_map(code) {
         let name = code.name();
         let message = format!(
-            "`{name}` is a diagnostic code, and there is no such file: `podgraft explain {name}` alone prints its page"
+            "`{name}` is a diagnostic code, not a file: to print its page, run `podgraft explain \
+             {name}` without other arguments"
         );
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
@@ -236,8 +237,7 @@ fn require_of_all(args: &args::CheckArgs) -> Result<(), clap::Error> {
     let mut given = parts.into_iter().filter(|(_, is_given, _)| *is_given);
     match given.next() {
         Some((flag, _, all)) if !args.require.is_empty() => {
-            let message =
-                format!("--require is about all {all}, and {flag} leaves some of them out");
+            let message = format!("--require needs all {all}, but {flag} excludes some of them");
             Err(usage(ErrorKind::ArgumentConflict, message))
         }
         Some(_) | None => Ok(()),

@@ -44,13 +44,13 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
     let needs_none = matches!(purpose, Purpose::TakeOut { .. } | Purpose::Read);
     if run.policies.prune && run.policies.set.is_none() {
         let message =
-            "--prune needs the set: add --policy-set NAME, or `set: NAME` in podgraft.yaml";
+            "--prune requires a policy set: add --policy-set NAME, or `set: NAME` in podgraft.yaml";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
     if run.policies.given.is_empty() && !needs_none {
         let message = format!(
-            "no policy is given: add -p FILE, -p FOLDER or -p builtin:NAME, or name them in podgraft.yaml\n\nThe built-in policies are {} \
-             (see `podgraft policy list`)",
+            "no policy is given: add -p FILE, -p FOLDER, or -p builtin:NAME, or list policies in \
+             podgraft.yaml\n\nThe built-in policies are {} (see `podgraft policy list`)",
             list_names()
         );
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
@@ -62,8 +62,8 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
         ));
     }
     if reads_terminal(&run.paths) {
-        let message = "no PATH is given and stdin is a terminal\n\n\
-                       Name files or folders, or pipe manifests in: helm template ... | podgraft apply -p POLICY";
+        let message = "no PATH is given and stdin is a terminal\n\nPass files or folders, or pipe \
+                       manifests in: helm template ... | podgraft apply -p POLICY";
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     }
     PathFilter::new(&run.manifests).map_err(|error| usage(ErrorKind::ValueValidation, error))
@@ -326,10 +326,10 @@ fn stdout_among(inputs: &[Input]) -> Option<Diagnostic> {
     let is_stdout = |path: &PathBuf| identity_of(path) == Some(identity);
     let input = named.find(|input| input.path().as_ref().is_some_and(is_stdout))?;
     let message = format!(
-        "`{}` is read by this run, and stdout writes to it",
+        "`{}` is read by this run, but stdout writes to it",
         input.name
     );
-    let help = "write to another file, or replace the file with --in-place";
+    let help = "write to a different file, or replace the file with --in-place";
     Some(Diagnostic::error(Code::File, message).help(help))
 }
 

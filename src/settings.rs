@@ -102,7 +102,7 @@ pub fn add(run: &mut args::RunArgs, mut config: Config, folder: &Path) {
 /// Adds the place of the entry in a configuration that names the file, unless the problem has a place in the file.
 pub fn at_entry(problem: Diagnostic, entry: Option<&Place>) -> Diagnostic {
     match entry {
-        Some(at) if problem.labels.is_empty() => problem.at(at.clone(), "named here"),
+        Some(at) if problem.labels.is_empty() => problem.at(at.clone(), "listed here"),
         _ => problem,
     }
 }

@@ -22,7 +22,7 @@ impl FromStr for Shard {
                 index: index - 1,
                 count,
             }),
-            _ => Err("wanted I/N, where I is a number from 1 to N".to_owned()),
+            _ => Err("expected I/N, where I is a number from 1 to N".to_owned()),
         }
     }
 }

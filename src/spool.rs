@@ -50,11 +50,14 @@ pub fn temporary_file_problem_or(
     error: &io::Error,
     otherwise: impl FnOnce() -> Diagnostic,
 ) -> Diagnostic {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<SpoolError>()) {
+    match error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<SpoolError>())
+    {
         None => otherwise(),
         Some(unheld) => Diagnostic::error(Code::File, unheld.to_string()).help(
-            "what goes to stdout is kept there until the run has succeeded: set TMPDIR to a folder with more room than \
-             the manifests take, name a file instead of stdin, or use --stream",
+            "set TMPDIR to a folder with more space than the manifests need, pass a file instead \
+             of stdin, or use --stream: the output is kept there until the run succeeds",
         ),
     }
 }

@@ -46,7 +46,9 @@ pub fn suggest(paths: &[PathBuf]) -> Exit {
         .filter_map(|(policy, suggestions)| paragraph(policy, suggestions, &paths))
         .collect();
     if text.is_empty() && !problems.iter().any(Diagnostic::is_error) {
-        text = "nothing asks for a policy; `podgraft policy list` shows them\n".into();
+        text = "nothing in the manifests asks for a policy; `podgraft policy list` shows all \
+                policies\n"
+            .into();
     }
     if let Err(problem) = print(lines(&text).as_bytes()) {
         problems.push(problem);

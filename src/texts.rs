@@ -39,14 +39,14 @@ pub fn texts_of(
     if run.manifests.shard.is_some() && is_one_text(&inputs) {
         return Err(usage(
             ErrorKind::ArgumentConflict,
-            "--shard divides files: name a folder, or several files",
+            "--shard splits the input by file: pass a folder, or several files",
         ));
     }
     let pipe = request.filter(|_| is_one_text(&inputs) && !reads_policies(run));
     if request == Some(OutputTiming::Immediately) && pipe.is_none() {
         return Err(usage(
             ErrorKind::ArgumentConflict,
-            "--stream takes one file or stdin, and no policy from it",
+            "--stream accepts only one file or stdin, and no policy from it",
         ));
     }
     let texts = match pipe {

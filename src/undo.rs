@@ -46,18 +46,20 @@ fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let taken_out = outcomes.filter(|report| matches!(report.outcome, Outcome::TakenOut(_)));
     let taken_out: BTreeSet<&str> = taken_out.map(|report| &*report.policy).collect();
     if only.is_empty() && taken_out.is_empty() {
-        return vec![no_record("there is nothing")];
+        return vec![no_record("nothing to undo")];
     }
     let missing = only
         .iter()
         .filter(|name| !taken_out.contains(name.as_str()));
     missing
-        .map(|name| no_record(&format!("there is nothing of policy `{name}`")))
+        .map(|name| no_record(&format!("nothing to undo for policy `{name}`")))
         .collect()
 }
 
 fn no_record(subject: &str) -> Diagnostic {
-    let message = format!("{subject} to take out: no workload has a record of it");
-    Diagnostic::error(Code::NoRecord, message)
-        .help("undo reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record of `apply --record`")
+    let message = format!("{subject}: no workload has a record of it");
+    Diagnostic::error(Code::NoRecord, message).help(
+        "undo needs podgraft.lock, which `apply --in-place` writes, or the annotation \
+         podgraft.dev/record, which `apply --record` writes",
+    )
 }

@@ -242,8 +242,14 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The error for a folder without manifests.
 pub fn no_manifest(folder: &Path) -> Diagnostic {
-    Diagnostic::error(Code::NoManifests, format!("there is no manifest in the folder `{}`", folder.display()))
-        .help("podgraft reads .yaml, .yml and .json files that hold Kubernetes objects; check the path, --include and --exclude")
+    Diagnostic::error(
+        Code::NoManifests,
+        format!("there is no manifest in the folder `{}`", folder.display()),
+    )
+    .help(
+        "check the path, --include, and --exclude: podgraft reads .yaml, .yml, and .json files \
+         that contain Kubernetes objects",
+    )
 }
 
 fn find_in_folder(folder: &Path, filter: &PathFilter) -> (Vec<PathBuf>, Vec<Diagnostic>) {
@@ -359,9 +365,9 @@ fn passed_over(templates: &[PathBuf], folder: &Path) -> Option<Diagnostic> {
         more => format!(" and those of {more} more charts"),
     };
     let templates = first.display();
-    let message = format!("the templates in `{templates}`{more} are passed over");
+    let message = format!("the templates in `{templates}`{more} are skipped");
     let command = command_with_chart(first.parent(), &[folder.to_path_buf()]);
-    let help = format!("a chart is rendered first: {command}");
+    let help = format!("render the chart first: {command}");
     Some(Diagnostic::note(Code::NotRendered, message).help(help))
 }
 
@@ -374,9 +380,9 @@ fn is_link_outside(entry: &DirEntry, root: &Path) -> bool {
 fn link_outside_warning(path: &Path) -> Diagnostic {
     let path = path.display();
     let message =
-        format!("`{path}` is a symbolic link that leads out of the folder; it is not read");
+        format!("`{path}` is a symbolic link that points outside the folder; it is not read");
     Diagnostic::warning(Code::File, message)
-        .help("name its target to read it, or leave it out with --exclude")
+        .help("pass its target to read it, or exclude it with --exclude")
 }
 
 /// The error for an entry that cannot be read; `None` if nothing is lost. A link that leads to one of its parent

@@ -152,9 +152,9 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, Diagnostic> {
         Err(TryLockError::Error(_)) => Ok(None),
         Err(TryLockError::WouldBlock) => {
             let folder = folder.display();
-            let message = format!("another podgraft is writing to the folder `{folder}`");
+            let message = format!("another podgraft process is writing to the folder `{folder}`");
             Err(Diagnostic::error(Code::File, message)
-                .help("run podgraft again when the other has ended"))
+                .help("run podgraft again when the other process has finished"))
         }
     }
 }
@@ -190,12 +190,15 @@ fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
     for folder in below.into_iter().rev() {
         let Ok(metadata) = fs::metadata(folder) else {
             return match folder.is_symlink() {
-                true => Err(obstruction(folder, "is a symbolic link to nothing")),
+                true => Err(obstruction(
+                    folder,
+                    "is a symbolic link whose target does not exist",
+                )),
                 false => Ok(()),
             };
         };
         if !metadata.is_dir() {
-            return Err(obstruction(folder, "is no folder"));
+            return Err(obstruction(folder, "is not a folder"));
         }
         let leads_out = || match (fs::canonicalize(folder), &real_root) {
             (Ok(real), Ok(root)) => !real.starts_with(root),
@@ -204,11 +207,11 @@ fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
         if folder != root && leads_out() {
             return Err(obstruction(
                 folder,
-                "is a symbolic link that leads out of the folder of results",
+                "is a symbolic link that points outside the output folder",
             ));
         }
     }
-    let problem = "is a folder, where a file is to be written";
+    let problem = "is a folder, but a file would be written there";
     match fs::symlink_metadata(target) {
         Ok(metadata) if metadata.is_dir() => Err(obstruction(target, problem)),
         Ok(_) | Err(_) => Ok(()),
@@ -217,7 +220,7 @@ fn check_target_free(root: &Path, target: &Path) -> Result<(), Diagnostic> {
 
 fn obstruction(path: &Path, problem: &str) -> Diagnostic {
     Diagnostic::error(Code::File, format!("`{}` {problem}", path.display()))
-        .help("move it away, or give --output-dir another folder")
+        .help("move it, or choose a different folder for --output-dir")
 }
 
 /// Writes one file atomically: a reader, also after a kill, finds the old text or the new one. What is no regular file
@@ -242,14 +245,17 @@ fn check_target(file: &FileReplacement<'_>) -> Result<(PathBuf, Metadata), Diagn
     let real = fs::canonicalize(&file.path).map_err(fail)?;
     let metadata = fs::metadata(&real).map_err(fail)?;
     if !metadata.is_file() {
-        let message = format!("`{}` is no regular file and cannot be replaced", file.name);
+        let message = format!(
+            "`{}` is not a regular file and cannot be replaced",
+            file.name
+        );
         return Err(Diagnostic::error(Code::File, message)
-            .help("leave out --in-place: the result then goes to stdout"));
+            .help("run without --in-place to write the result to stdout"));
     }
     if metadata.permissions().readonly() {
         let message = format!("`{}` is read-only", file.name);
         return Err(Diagnostic::error(Code::File, message)
-            .help("make it writable, or write to another place with --output-dir"));
+            .help("make it writable, or write to a different folder with --output-dir"));
     }
     OpenOptions::new().write(true).open(&real).map_err(fail)?;
     Ok((real, metadata))
@@ -268,7 +274,7 @@ fn check_unchanged(file: &FileReplacement<'_>, real: &Path) -> Result<Metadata, 
 
 /// The error for a file that is no longer as it was when the run read it.
 pub fn changed_meanwhile(name: &str) -> Diagnostic {
-    let message = format!("`{name}` was changed by somebody else during the run");
+    let message = format!("`{name}` was changed during the run");
     Diagnostic::error(Code::File, message).help("run podgraft again")
 }
 
@@ -281,9 +287,7 @@ fn check_state(real: &Path, before: &Metadata) -> io::Result<()> {
         && metadata.modified().ok() == before.modified().ok();
     match is_same {
         true => Ok(()),
-        false => Err(io::Error::other(
-            "it was changed by somebody else during the run",
-        )),
+        false => Err(io::Error::other("it was changed during the run")),
     }
 }
 
@@ -333,7 +337,7 @@ fn create_fresh(temporary: &Path, previous: Option<&Metadata>) -> io::Result<Fil
 
 fn commit(staged: &StagedFile) -> io::Result<()> {
     if !staged.is_in_place() {
-        return Err(io::Error::other("another podgraft is writing it"));
+        return Err(io::Error::other("another podgraft process is writing it"));
     }
     fs::rename(&staged.temporary, &staged.target)
 }
@@ -375,7 +379,7 @@ fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
         let clash = clash.map(Path::display);
         clash.map_or(Ok(()), |folder| {
             Err(indistinct(format!(
-                "`{folder}` would be both a file and a folder of the results"
+                "`{folder}` would be both a file and a folder in the output"
             )))
         })
     }))?;
@@ -398,16 +402,15 @@ pub fn both_written(first: &str, second: &str, path: &Path) -> Diagnostic {
 
 fn indistinct(message: String) -> Diagnostic {
     Diagnostic::error(Code::File, message)
-        .help("name a folder above both, so that the tree is mirrored")
+        .help("pass a folder that contains both, so that the output keeps its structure")
 }
 
 fn check_not_an_input(file: &NewFile<'_>, originals: &InputFiles) -> Result<(), Diagnostic> {
     match originals.holds(&file.path) {
-        true => {
-            Err(overwrites(&file.path).help(
-                "give --output-dir another folder, leave this one out with --exclude, or use --in-place",
-            ))
-        }
+        true => Err(overwrites(&file.path).help(
+            "choose a different folder for --output-dir, exclude this one with --exclude, or use \
+             --in-place",
+        )),
         false => Ok(()),
     }
 }
@@ -416,7 +419,9 @@ fn stopped_midway(name: &str, error: &io::Error, written: usize, total: usize) -
     let help = match written {
         0 => "no file was changed".to_owned(),
         _ => {
-            format!("{written} of {total} files were written before; running again does the others")
+            format!(
+                "run podgraft again to write the others: {written} of {total} files were written"
+            )
         }
     };
     WriteFailure {

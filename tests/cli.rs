@@ -572,7 +572,7 @@ fn links_are_followed_only_inside_the_named_folder() {
     assert_exit(&output, 0);
     assert_eq!(stdout(&output), deployment("a", "go"));
     assert!(
-        stderr(&output).contains("`m/o.yaml` is a symbolic link that leads out"),
+        stderr(&output).contains("`m/o.yaml` is a symbolic link that points outside"),
         "{}",
         stderr(&output)
     );

@@ -177,7 +177,7 @@ fn a_test_of_a_policy_is_told_which_code_was_meant() {
     let place = Place::new();
     for (code, words) in [
         ("conflct", "did you mean `conflict`?"),
-        ("xyz", "the codes are"),
+        ("xyz", "valid codes:"),
     ] {
         let expect = format!("expect: {{refused: [{code}]}}");
         place.write(

@@ -36,7 +36,7 @@ fn a_code_is_explained_by_its_name_and_every_diagnostic_names_the_command() {
         &["explain", "hidden-env", "-p", "policy.yaml", "apps"],
     ] {
         let mixed = failed(&place.run(args));
-        let wanted = "`hidden-env` is a diagnostic code, and there is no such file";
+        let wanted = "`hidden-env` is a diagnostic code, not a file";
         assert!(mixed.contains(wanted), "{mixed}");
     }
     for form in ["text", "short"] {
@@ -92,7 +92,7 @@ fn a_flag_that_does_nothing_in_a_command_is_refused_and_hidden() {
     ] {
         let messages = failed(&place.run(args));
         assert!(
-            messages.contains(flag) && messages.contains("does nothing for"),
+            messages.contains(flag) && messages.contains("has no effect with"),
             "{messages}"
         );
         let help = [
@@ -131,7 +131,7 @@ fn the_short_help_fits_a_screen_and_the_long_help_says_all() {
         );
     }
     let top = succeeded(&place.run(&["--help"]));
-    for words in ["lint, test and convert", "errors (check, policy lint)"] {
+    for words in ["lint, test, and convert", "errors (check, policy lint)"] {
         assert!(top.contains(words), "{words}\n{top}");
     }
 }
@@ -167,7 +167,7 @@ fn what_is_only_shown_is_not_said_to_be_done() {
     );
     let undo = place.run(&["undo", "-i", "apps"]);
     assert!(
-        stderr_of(&undo).contains("1 workload: 1 taken out"),
+        stderr_of(&undo).contains("1 workload: 1 removed"),
         "{}",
         stderr_of(&undo)
     );
@@ -260,7 +260,7 @@ fn a_first_policy_is_written_from_answers_and_works() {
         assert_eq!(place.read(format!("podgraft/{name}.yaml")), written);
         let diff = place.run(&["diff", "apps"]);
         assert_eq!(diff.status.code(), Some(1), "{}", stderr_of(&diff));
-        assert!(failed(&place.run(&[&["init"], answers].concat())).contains("is there already"));
+        assert!(failed(&place.run(&[&["init"], answers].concat())).contains("already exists"));
     }
     let place = place();
     succeeded(&place.run(&["init", "--use", "builtin:jmx-exporter"]));
@@ -292,7 +292,10 @@ fn a_configuration_is_not_written_for_a_policy_that_cannot_be_used() {
     for (used, problem) in [
         ("builtin:nope", "`nope`"),
         ("/nope", "`/nope`"),
-        ("apps/orders.yaml", "`./apps/orders.yaml` has no policy"),
+        (
+            "apps/orders.yaml",
+            "`./apps/orders.yaml` contains no policy",
+        ),
     ] {
         let place = place();
         let messages = failed(&place.run(&["init", "--use", used]));
@@ -334,11 +337,11 @@ fn a_new_policy_is_accepted_whatever_words_its_answers_are() {
     for (answers, problem) in [
         (
             ["--image", "", "--label", "a=b"],
-            "the container needs an `image`",
+            "the container must have an `image`",
         ),
         (
             ["--image", "a b: #c", "--label", "a=b"],
-            "`image` must have no blanks",
+            "`image` must not contain whitespace",
         ),
         (["--image", "a:1", "--label", "a=b/c"], "at most 63 letters"),
     ] {
@@ -455,7 +458,7 @@ fn what_is_the_same_of_many_workloads_is_said_once() {
         "{} lines\n{text}",
         text.lines().count()
     );
-    assert!(text.contains("the same of 86 more workloads: "), "{text}");
+    assert!(text.contains("the same for 86 more workloads: "), "{text}");
     let json = place.run(&[
         "apply",
         "--diagnostics",
@@ -535,7 +538,7 @@ fn what_a_policy_that_is_gone_put_there_is_in_the_way_under_its_name() {
     succeeded(&place.run(&["apply", "-i", "-p", "old.yaml", "apps"]));
     let messages = failed(&place.run(&["apply", "-i", "-p", "new.yaml", "apps"]));
     assert!(
-        messages.contains("policy `old` put it there in an earlier run"),
+        messages.contains("injected by policy `old` in an earlier run"),
         "{messages}"
     );
     assert!(!messages.contains("a policy of this run"), "{messages}");
@@ -569,7 +572,7 @@ fn a_label_that_is_no_string_is_refused_and_advice_about_labels_is_a_string() {
     place.write("apps/orders.yaml", bare);
     let messages = failed(&place.run(&["apply", "-p", "policy.yaml", "apps"]));
     assert!(
-        messages.contains("a label of Deployment orders is no string")
+        messages.contains("a label of Deployment orders is not a string")
             && messages.contains("quote it: \"1\""),
         "{messages}"
     );
@@ -601,7 +604,7 @@ fn lint_finds_what_can_be_decided_and_nothing_else() {
         (
             "  match:",
             "  matchConditions: [{name: a, expression: \"'yes'\"}]\n  match:",
-            "neither true nor false",
+            "must evaluate to true or false",
         ),
     ] {
         place.write("policy.yaml", POLICY.replace(from, to));

@@ -200,11 +200,15 @@ fn each_mistake_is_shown_at_its_entry() {
         ),
         ("policies: [{use: nowhere.yaml}]", "3:12", "nowhere.yaml"),
         ("policies: [agents]\ncontext: [nowhere]", "4:11", "nowhere"),
-        ("policies: [agents]\ninclude: ['[a']", "4:11", "is no glob"),
+        (
+            "policies: [agents]\ninclude: ['[a']",
+            "4:11",
+            "is not a valid glob",
+        ),
         (
             "policies: [agents]\nexclude: [b, '[a']",
             "4:14",
-            "is no glob",
+            "is not a valid glob",
         ),
         (
             "policies: [agents/other.yaml, {use: agents/other.yaml}]",
@@ -219,7 +223,7 @@ fn each_mistake_is_shown_at_its_entry() {
         (
             "policies: [agents]\n---\n# for the others\nparams: {}",
             "6:1",
-            "must hold one document, and holds 2",
+            "must contain one document, but it contains 2",
         ),
         (
             "policies: [agents/othre.yaml]",
@@ -236,8 +240,8 @@ fn each_word_of_a_wrong_type_is_shown_at_its_place() {
     for (config, place, message) in [
         ("policies: agents", "3:11", "must be a list"),
         ("policies: [", "3:11", "is not valid YAML"),
-        ("kubeVersion: two", "3:14", "wanted a version"),
-        ("podTemplates: [X=spec]", "3:16", "wanted group/version"),
+        ("kubeVersion: two", "3:14", "expected a version"),
+        ("podTemplates: [X=spec]", "3:16", "expected [GROUP/]VERSION"),
         (
             "params: {agent: {port: '${x}'}}",
             "3:24",
@@ -245,7 +249,11 @@ fn each_word_of_a_wrong_type_is_shown_at_its_place() {
         ),
         ("imageMirrors: [{name: a}]", "3:16", "newName"),
         ("openTelemetry: {operatorRelease: 0.1.0}", "3:34", "0.158.0"),
-        ("openTelemetry: {enable: [sdk]}", "3:26", "no `sdk`"),
+        (
+            "openTelemetry: {enable: [sdk]}",
+            "3:26",
+            "unknown feature `sdk`",
+        ),
         ("openTelemetry: {enable: [nginy]}", "3:26", "`nginx`"),
         (
             "openTelemetry: {images: {sdk: a}}",
@@ -392,7 +400,7 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
     let configured = apply(&[]);
     assert!(
         stdout_of(&configured).contains("image: registry.example.com/java:1")
-            && stderr_of(&configured).contains("OpenTelemetry Operator 0.158.0, go on"),
+            && stderr_of(&configured).contains("OpenTelemetry Operator 0.158.0, go enabled"),
         "{configured:?}"
     );
     let flags = apply(&[
@@ -403,7 +411,7 @@ fn the_opentelemetry_operator_is_set_up_once_and_flags_win() {
     ]);
     assert!(
         stdout_of(&flags).contains("image: other.example.com/java:2")
-            && !stderr_of(&flags).contains("go on"),
+            && !stderr_of(&flags).contains("go enabled"),
         "{flags:?}"
     );
     let none = apply(&[

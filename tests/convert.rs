@@ -233,7 +233,7 @@ spec:
     assert_eq!(converted.status.code(), Some(0), "{messages}");
     let head = text.replace("\n#  ", "");
     for word in [
-        "Go, Apache HTTPD and nginx are left out",
+        "Go, Apache HTTPD, and nginx are left out",
         "UIDs (`addK8sUIDAttributes`), the files of `exporter.tls`.",
         "The attribute `list` is left out",
     ] {

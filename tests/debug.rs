@@ -124,7 +124,7 @@ fn what_an_api_server_would_refuse_is_refused() {
     let messages = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     assert!(
-        messages.contains("has a container `app` already")
+        messages.contains("already has a container `app`")
             && messages.contains("has no container `web`"),
         "{messages}"
     );

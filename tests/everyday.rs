@@ -147,7 +147,7 @@ fn an_include_that_fits_no_file_and_a_folder_without_policies_are_errors() {
     );
     for (folder, words) in [
         ("empty", "there is no policy in the folder `empty`"),
-        ("facts", "`facts/map.yaml` has no policy"),
+        ("facts", "`facts/map.yaml` contains no policy"),
     ] {
         let messages = refused(
             &place,
@@ -272,19 +272,19 @@ fn a_policy_must_be_for_so_many_workloads_or_for_all_that_a_selector_finds() {
     let (status, shown) = with("agent=2");
     assert_eq!(status, Some(1), "{shown}");
     assert!(
-        shown.contains("not-covered") && shown.contains("is for 1: Deployment shop/orders"),
+        shown.contains("not-covered") && shown.contains("applies to 1: Deployment shop/orders"),
         "{shown}"
     );
     let (status, shown) = with("agent:runtime=java");
     assert_eq!(status, Some(1), "{shown}");
     assert!(
-        shown.contains("is not for Deployment shop/bill: "),
+        shown.contains("does not apply to Deployment shop/bill: "),
         "{shown}"
     );
     assert!(!shown.contains("shop/cart"), "{shown}");
     let (status, shown) = with("agent:runtime=jawa");
     assert!(
-        status == Some(1) && shown.contains("there is none"),
+        status == Some(1) && shown.contains("there are none"),
         "{shown}"
     );
     refused(
@@ -329,7 +329,7 @@ fn a_finding_is_acknowledged_with_a_reason() {
         "{shown}"
     );
     for (wrong, words) in [
-        ("{code: hidden-env}", "must have `reason`"),
+        ("{code: hidden-env}", "missing field `reason`"),
         ("{code: hidden-env, reason: ' '}", "must say why"),
         ("{code: hiden-env, reason: x}", "did you mean `hidden-env`?"),
         ("{code: not-yaml, reason: x}", "cannot be accepted"),
@@ -430,7 +430,7 @@ fn a_configuration_says_namespaces_by_folder_variables_of_images_and_strictness(
         place.write("podgraft.yaml", format!("{HEAD}{wrong}"));
         let words = [
             &*format!("podgraft.yaml:{line}"),
-            "the name of a namespace must be lower-case letters",
+            "a namespace name must contain only lowercase letters",
         ];
         refused(&place, &["apply", "-p", "of.yaml", "lib"], &words);
     }
@@ -526,7 +526,7 @@ fn an_image_env_for_no_container_is_said() {
             "apps",
         ];
         let messages = stderr_of(&place.run(&args));
-        let words = "`--image-env ap:JAVA_TOOL_OPTIONS=...` fits no container";
+        let words = "`--image-env ap:JAVA_TOOL_OPTIONS=...` matches no container";
         assert_eq!(messages.contains(words), is_said, "{messages}");
     }
     // What stands in podgraft.yaml may be for other folders.
@@ -556,7 +556,7 @@ fn the_same_of_many_workloads_is_one_finding_and_json_has_all() {
     let said_once = |text: &str| {
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(text.matches("hidden-env").count(), 1, "{text}");
-        assert!(flat.contains("the same of 8 more workloads"), "{text}");
+        assert!(flat.contains("the same for 8 more workloads"), "{text}");
     };
     let check = ["check", "-p", "policy.yaml", "apps"];
     said_once(&stdout_of(&place.run(&check)));

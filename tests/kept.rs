@@ -97,7 +97,7 @@ fn a_port_of_the_node_is_not_put_back_beside_its_own() {
     let both = [policy("a", &without), policy("b", &web)];
     let applied = done(&text, &both, RemovalSelection::Nothing);
     let report = run(&applied, &[], only("a"));
-    assert!(invalid(&report).contains("the port 80/TCP of the node"));
+    assert!(invalid(&report).contains("host port 80/TCP"));
     assert_eq!(done(&applied, &[], RemovalSelection::All), text);
 }
 
@@ -205,7 +205,7 @@ fn a_mount_that_comes_back_without_its_volume_is_named() {
     assert_eq!(warnings[0].code, Code::Invalid);
     assert!(!warnings[0].is_error());
     let message =
-        "app: mount /agent of Pod p comes back, and the volume `data` that it mounts is not there";
+        "undo restores app: mount /agent of Pod p, but the volume `data` that it mounts does not exist";
     assert_eq!(warnings[0].message, message);
 }
 

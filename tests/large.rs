@@ -115,7 +115,7 @@ fn assert_result(output: &Output, wanted: &str, command: &str) {
         "{report}"
     );
     assert!(
-        report.contains("... and 500 more workloads injected; --report FILE names all"),
+        report.contains("... and 500 more workloads injected; --report FILE lists all"),
         "{report}"
     );
 }
@@ -160,7 +160,7 @@ fn an_error_far_behind_keeps_everything_back_but_a_stream() {
     let messages = String::from_utf8_lossy(&stream.stderr);
     assert_eq!(stream.status.code(), Some(2), "{messages}");
     assert!(
-        messages.contains("what came before it is on stdout"),
+        messages.contains("the output before the error is on stdout"),
         "{messages}"
     );
     assert!(

@@ -442,10 +442,10 @@ fn what_somebody_changed_is_a_conflict_that_names_both_ways_out() {
         .collect::<Vec<_>>()
         .join(" ");
     for part in [
-        "was changed since policy `agent` put it there",
+        "was changed after policy `agent` injected it",
         "changed here",
         "policy `agent` wants this",
-        "change it back, or write the same into the policy",
+        "revert the change, or make it in the policy as well",
         "undo --only agent --force",
     ] {
         assert!(message.contains(part), "{part}\n{message}");

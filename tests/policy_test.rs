@@ -271,7 +271,7 @@ fn what_a_test_lacks_is_said_with_its_place() {
             "inputs: [gone.yaml]",
             "`gone.yaml` cannot",
         ),
-        ("spec:", "sepc:", "the test has no field `sepc`"),
+        ("spec:", "sepc:", "unknown field `sepc` in the test"),
     ] {
         let folder = folder("  expect: {warnings: []}\n");
         let path = folder.path().join("test.yaml");
@@ -349,7 +349,10 @@ fn manifests_say_which_built_in_policies_they_ask_for() {
     assert!(!run_tests.contains("not-asked-for"), "{run_tests}");
     let (code, run_tests) = suggest("testdata/builtins/input.yaml");
     assert_eq!(code, Some(0), "{run_tests}");
-    assert!(run_tests.starts_with("nothing asks for"), "{run_tests}");
+    assert!(
+        run_tests.starts_with("nothing in the manifests asks for"),
+        "{run_tests}"
+    );
     let java = "testdata/cases/opentelemetry/java";
     let (_, run_tests) = suggest(java);
     let how = format!("  podgraft diff -p {java}/policy.yaml {java}\n");

@@ -31,7 +31,7 @@ pub struct ApplyArgs {
     /// Write all manifests, changed or not, into this folder, with the structure of the given folders
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
-    /// Write the result while it is produced, for input larger than the memory; an error then cuts the result short
+    /// Write the result as it is produced, for input larger than memory; an error then truncates the result
     #[arg(long, conflicts_with_all = ["in_place", "output_dir", "report"], help_heading = "Output")]
     pub stream: bool,
 }
@@ -39,9 +39,9 @@ pub struct ApplyArgs {
 /// The forms of what is injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ApplyFormat {
-    /// The manifests with what is injected
+    /// The injected manifests
     Manifests,
-    /// A list of RFC 6902 patches and their targets
+    /// A list of RFC 6902 patches with their targets
     JsonPatch,
     /// A kustomize Component in --output-dir, for pipelines without podgraft
     Kustomize,

@@ -74,7 +74,7 @@ pub enum ArgocdCommand {
         #[arg(value_enum, default_value_t = PluginKind::Plain)]
         kind: PluginKind,
     },
-    /// Print the parameters that an Application may set, in the form that Argo CD reads
+    /// Print the parameters that an Application may set, in the format that Argo CD reads
     #[command(
         after_help = "Example, in a plugin's plugin.yaml:\n  parameters: {dynamic: {command: [podgraft, argocd, parameters]}}"
     )]
@@ -87,7 +87,7 @@ pub struct GenerateArgs {
     /// What is common to the commands that inject.
     #[command(flatten)]
     pub run: RunArgs,
-    /// A policy that an Application may choose with its parameter `policies`; takes the same values as -p; repeatable
+    /// A policy that an Application may choose with its parameter `policies`; accepts the same values as -p; repeatable
     #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
     pub offered: Vec<PathBuf>,
     /// An Application parameter that another program of the plugin uses; repeatable
@@ -101,7 +101,7 @@ pub struct ParametersArgs {
     /// The policies.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// A policy that an Application may choose with its parameter `policies`; takes the same values as -p; repeatable
+    /// A policy that an Application may choose with its parameter `policies`; accepts the same values as -p; repeatable
     #[arg(long = "offer", value_name = "POLICY", help_heading = "Argo CD")]
     pub offered: Vec<PathBuf>,
 }

@@ -10,14 +10,14 @@ pub struct OpenTelemetryArgs {
     /// The OpenTelemetry Operator release whose images an Instrumentation uses [default: 0.158.0]
     #[arg(long = "otel-operator-release", value_name = "VERSION", value_parser = Release::parse, help_heading = "Policies")]
     pub release: Option<&'static Release>,
-    /// Features of that operator to switch on: go, nginx; separated by commas
+    /// Features of the operator to enable: go, nginx; separated by commas
     #[arg(long = "otel-enable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
     pub enable: Vec<OperatorFeature>,
-    /// Features of that operator to switch off: java, nodejs, python, dotnet, apache-httpd, multi-instrumentation;
+    /// Features of the operator to disable: java, nodejs, python, dotnet, apache-httpd, multi-instrumentation;
     /// separated by commas
     #[arg(long = "otel-disable", value_name = "FEATURE,...", value_delimiter = ',', value_parser = OperatorFeature::parse, help_heading = "Policies")]
     pub disable: Vec<OperatorFeature>,
-    /// The image for a language if the Instrumentation states none, such as java=registry.example.com/java:2;
+    /// The image for a language if the Instrumentation specifies none, such as java=registry.example.com/java:2;
     /// repeatable
     #[arg(long = "otel-image", value_name = "LANGUAGE=IMAGE", value_parser = parse_image, help_heading = "Policies")]
     pub images: Vec<(Language, String)>,
@@ -51,6 +51,6 @@ fn parse_image(text: &str) -> Result<(Language, String), String> {
         Some((word, image)) if !image.is_empty() => {
             Language::with_image(word).map(|language| (language, image.to_owned()))
         }
-        _ => Err("wanted LANGUAGE=IMAGE, such as java=registry.example.com/java:2".to_owned()),
+        _ => Err("expected LANGUAGE=IMAGE, such as java=registry.example.com/java:2".to_owned()),
     }
 }

@@ -12,7 +12,7 @@ pub struct OutputArgs {
     /// Treat warnings as errors
     #[arg(long)]
     pub strict: bool,
-    /// Print only errors to stderr, no report and no warnings
+    /// Print only errors to stderr, without the report and warnings
     #[arg(short, long)]
     pub quiet: bool,
     /// Also write the report to this file as JSON
@@ -21,7 +21,7 @@ pub struct OutputArgs {
     /// How to print diagnostics; with json, stderr has one object per line and nothing else [default: text]
     #[arg(long, value_enum, value_name = "FORM")]
     pub diagnostics: Option<DiagnosticsFormat>,
-    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colors; auto honors NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
     /// The number of threads [default: the number of cores]
@@ -35,13 +35,13 @@ const MAX_THREADS: usize = 1024;
 fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
     let number = text.parse::<NonZeroUsize>().ok();
     let number = number.filter(|number| number.get() <= MAX_THREADS);
-    number.ok_or_else(|| format!("wanted a number from 1 to {MAX_THREADS}"))
+    number.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
 /// `--debug-mode`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DebugModeArg {
-    /// For running pods; the workload stays as it is
+    /// For running pods; the workload stays unchanged
     #[default]
     Ephemeral,
     /// A container of the workload

@@ -123,7 +123,7 @@ pub fn parse(arguments: Vec<OsString>) -> Cli {
         let argument = arguments.find(|argument| argument.get_id() == flag);
         let shown = argument.and_then(|argument| argument.get_long());
         let shown = shown.unwrap_or(flag);
-        let message = format!("--{shown} does nothing for `{path}`: leave it out");
+        let message = format!("--{shown} has no effect with `{path}`: remove it");
         usage(ErrorKind::UnknownArgument, message).exit();
     }
     Cli::from_arg_matches(matches).unwrap_or_else(|error| error.format(&mut command()).exit())

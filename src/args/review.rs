@@ -16,7 +16,7 @@ Examples:
   kubectl get deploy,sts,ds -A -o yaml | podgraft check -p agents.yaml -
 
 Reports what the policies would still change, injections of policies that are no longer given, workloads that opt in or
-nearly match but are not selected, conflicts, manifests that no API server takes, and the warnings of apply. Exit status:
+nearly match but are not selected, conflicts, manifests that the API server rejects, and the warnings of apply. Exit status:
 0 no errors (with --strict, also no warnings); 1 errors were found; 2 the input or a policy cannot be used.";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ pub struct DiffArgs {
     /// The output format
     #[arg(short, long, value_enum, default_value_t = DiffFormat::Unified, value_name = "FORMAT", help_heading = "Output")]
     pub output: DiffFormat,
-    /// Show what changes when the given policies replace this one: a file, a folder or builtin:NAME; repeatable
+    /// Show what changes when the given policies replace this one: a file, a folder, or builtin:NAME; repeatable
     #[arg(long, value_name = "OLD", help_heading = "Policies")]
     pub against_policy: Vec<PathBuf>,
     /// Show file names relative to the current folder instead of the repository's root
@@ -64,7 +64,7 @@ pub enum DiffFormat {
     Json,
     /// A comment for a pull request, within GitHub's size limit
     Markdown,
-    /// A page for a browser, with search, filters and pictures of the pods
+    /// A page for a browser, with search, filters, and pictures of the pods
     Html,
     /// SARIF 2.1.0, for code scanning
     Sarif,
@@ -90,7 +90,7 @@ pub struct CheckArgs {
     /// The output format
     #[arg(short, long, value_enum, default_value_t = CheckFormat::Text, value_name = "FORMAT", help_heading = "Output")]
     pub output: CheckFormat,
-    /// Fail unless this policy applies to so many workloads, or to all whose pod template labels match; repeatable
+    /// Fail unless this policy applies to this many workloads, or to all whose pod template labels match; repeatable
     #[arg(long, value_name = "POLICY=NUMBER|POLICY:SELECTOR", value_parser = CoverageRequirement::parse, help_heading = "Policies")]
     pub require: Vec<CoverageRequirement>,
 }
@@ -155,7 +155,7 @@ pub enum ExplainFormat {
 /// `podgraft inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// Manifests: files, folders (searched for .yaml, .yml and .json), or `-` for stdin [default: stdin]
+    /// Manifests: files, folders (searched for .yaml, .yml, and .json), or `-` for stdin [default: stdin]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The manifests.
@@ -196,7 +196,7 @@ pub enum InspectFormat {
 /// `--sort-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SortByArg {
-    /// By namespace, kind and name
+    /// By namespace, kind, and name
     Namespace,
     /// By kind and name
     Kind,

@@ -45,7 +45,7 @@ Example:
 /// `podgraft policy lint`.
 #[derive(Debug, Args)]
 pub struct LintArgs {
-    /// Policies: files, folders or builtin:NAME; the same as -p
+    /// Policies: files, folders, or builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
@@ -57,7 +57,7 @@ pub struct LintArgs {
     /// Also fail on notes
     #[arg(long)]
     pub strict: bool,
-    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colors; auto honors NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
 }
@@ -74,7 +74,7 @@ pub enum LintFormat {
 /// `podgraft policy images`.
 #[derive(Debug, Args)]
 pub struct ImagesArgs {
-    /// Policies: files, folders or builtin:NAME; the same as -p
+    /// Policies: files, folders, or builtin:NAME; the same as -p
     #[arg(value_name = "POLICY")]
     pub files: Vec<PathBuf>,
     /// The policies.
@@ -105,13 +105,13 @@ pub struct TestArgs {
     /// Tests (kind PolicyTest): files and folders
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
-    /// Write the actual output into the files of `expect.output`, for you to review, instead of comparing it
+    /// Write the actual output to the files of `expect.output`, for you to review, instead of comparing it
     #[arg(long)]
     pub update: bool,
     /// The output format
     #[arg(short, long, value_enum, default_value_t = TestFormat::Table, value_name = "FORMAT")]
     pub output: TestFormat,
-    /// When to use colours; auto honours NO_COLOR and CLICOLOR_FORCE
+    /// When to use colors; auto honors NO_COLOR and CLICOLOR_FORCE
     #[arg(long, value_enum, default_value_t = ColorWhen::Auto, value_name = "WHEN")]
     pub color: ColorWhen,
 }
@@ -136,13 +136,13 @@ Examples:
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The policy")]
 pub struct StarterPolicyArgs {
-    /// Make a policy for an agent of this name: an init container copies it into a volume, and a variable loads it
+    /// Create a policy for an agent with this name: an init container copies it into a volume, and a variable loads it
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub agent: Option<String>,
-    /// Make a policy for a sidecar of this name
+    /// Create a policy for a sidecar with this name
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub sidecar: Option<String>,
-    /// Make a policy of this name that adds scrape annotations for Prometheus
+    /// Create a policy with this name that adds scrape annotations for Prometheus
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub scrape: Option<String>,
     /// The image of the agent or the sidecar
@@ -151,7 +151,7 @@ pub struct StarterPolicyArgs {
     /// The port to scrape
     #[arg(long, value_name = "PORT", requires = "scrape", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
-    /// The pod template label that selects workloads [default: runtime=java, logs=ship or metrics=scrape]
+    /// The pod template label that selects workloads [default: runtime=java, logs=ship, or metrics=scrape]
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
     pub label: Option<(String, String)>,
 }
@@ -165,7 +165,8 @@ fn parse_name(text: &str) -> Result<String, String> {
         && bytes.iter().all(|byte| is_inner(*byte))
         && is_end(bytes.first())
         && is_end(bytes.last());
-    let message = "wanted a name such as java-agent: at most 63 lower case letters, digits and `-`";
+    let message =
+        "expected a name such as java-agent: at most 63 lowercase letters, digits, and `-`";
     is_name
         .then(|| text.to_owned())
         .ok_or_else(|| message.to_owned())
@@ -180,7 +181,7 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if is_word(key) && is_word(value) => {
             Ok((key.to_owned(), value.to_owned()))
         }
-        _ => Err("wanted a label such as runtime=java".to_owned()),
+        _ => Err("expected a label such as runtime=java".to_owned()),
     }
 }
 
@@ -199,7 +200,7 @@ pub struct InitArgs {
     /// What the first policy is to be.
     #[command(flatten)]
     pub answers: StarterPolicyArgs,
-    /// Use an existing policy: a file, a folder or builtin:NAME
+    /// Use an existing policy: a file, a folder, or builtin:NAME
     #[arg(long = "use", id = "used", value_name = "POLICY", conflicts_with_all = ["image", "label"], help_heading = "The policy")]
     pub used: Option<String>,
     /// The folder to write into
@@ -209,7 +210,7 @@ pub struct InitArgs {
 
 /// One word of `--forbid`.
 pub fn parse_danger(text: &str) -> Result<Danger, String> {
-    Danger::find(text).ok_or_else(|| meant(text, Danger::names(), "the words are"))
+    Danger::find(text).ok_or_else(|| meant(text, Danger::names(), "valid words:"))
 }
 
 /// Whether policies belong to a namespace in a cluster.

@@ -38,7 +38,8 @@ fn announcement(
     if !choice.is_empty() {
         announced.push(json!({
             "name": POLICIES, "title": "Policies", "collectionType": "array", "array": [],
-            "tooltip": format!("Of {}, those to apply beside the operator's own", choice.join(", ")),
+            "tooltip": format!(
+                "Which of {} to apply in addition to those of the operator", choice.join(", ")),
         }));
     }
     let mut map = Map::new();
@@ -53,7 +54,7 @@ fn announcement(
     }
     if !map.is_empty() {
         let names: Vec<&str> = map.keys().map(String::as_str).collect();
-        let tooltip = format!("POLICY:NAME and a value; there are {}", names.join(", "));
+        let tooltip = format!("POLICY:NAME and a value; available: {}", names.join(", "));
         announced.push(json!({
             "name": PARAMS, "title": "Parameters of the policies", "collectionType": "map", "tooltip": tooltip, "map": {},
         }));

@@ -58,7 +58,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
         // With pruning, an empty result would delete the application.
         let problem = Diagnostic::error(
             Code::NoManifests,
-            "there is no Kubernetes object to give to Argo CD",
+            "there is no Kubernetes object to pass to Argo CD",
         );
         grafted
             .problems
@@ -87,7 +87,7 @@ fn prepare(
         && let Some(version) = set("KUBE_VERSION")
     {
         let minor = parse_kube_version(&version).map_err(|reason| {
-            let message = format!("KUBE_VERSION is `{version}`: {reason}");
+            let message = format!("invalid KUBE_VERSION `{version}`: {reason}");
             vec![Diagnostic::error(Code::WrongType, message)]
         })?;
         run.manifests.kube_version = Some(minor);
@@ -116,9 +116,10 @@ fn add_params(
     if !configured.allows_application_config {
         let problem = Diagnostic::error(
             Code::BadParam,
-            "the Application sets `params`, and the operator's configuration lets no application do so",
+            "the Application sets `params`, which the operator's configuration does not allow",
         );
-        let help = "the operator may allow it: `allowApplicationConfig: true` in the file of PODGRAFT_CONFIG, for parameters that a policy marks `overridable`";
+        let help = "to allow it for parameters that a policy marks `overridable`, set \
+                    `allowApplicationConfig: true` in the file of PODGRAFT_CONFIG";
         return Err(vec![problem.help(help)]);
     }
     let params = parameters.params.into_iter();
@@ -139,9 +140,9 @@ fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
     };
     let outside = paths.iter().filter(is_outside).map(|path| {
         let path = path.display();
-        let message = format!("`{path}` is outside of the application's folder");
+        let message = format!("`{path}` is outside the application's folder");
         Diagnostic::error(Code::File, message)
-            .help("name paths in it, or pipe manifests in and name `-`")
+            .help("use paths inside the folder, or pipe manifests in and pass `-`")
     });
     unless(outside.collect(), ())
 }

@@ -25,7 +25,7 @@ use crate::stdout::print;
 use crate::walk::Input;
 
 /// What runs a function rarely passes flags on.
-const IMAGE_ENV: &str = "say so under `imageEnv` in the podgraft.yaml that PODGRAFT_CONFIG names:";
+const IMAGE_ENV: &str = "list it under `imageEnv` in the podgraft.yaml that PODGRAFT_CONFIG names:";
 
 /// `podgraft fn`.
 pub fn function(args: &args::HostArgs) -> Exit {
@@ -115,12 +115,15 @@ fn out_of_date(grafted: &GraftOutcome, list: &ResourceList<'_>) -> Vec<Diagnosti
 
 fn not_up_to_date(list: &ResourceList<'_>, workload: &WorkloadReport) -> Diagnostic {
     let message = format!(
-        "{} is not up to date: it is not as the policies want it",
+        "{} is not up to date: the policies would change it",
         workload.title()
     );
     Diagnostic::error(Code::OutOfDate, message)
         .at(list.place_of_line(workload.line), "this workload")
-        .help("apply the policies before this check: is their function left out, or run later?")
+        .help(
+            "apply the policies before this check: make sure that their function runs, and runs \
+             earlier",
+        )
 }
 
 /// The key of kpt's `-- key=value` that names policies.
@@ -130,12 +133,13 @@ const POLICY_KEY: &str = "policy";
 /// for a run without a policy, at a key that was probably meant as `policy`.
 fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> Diagnostic {
     let mut without_policy = no_policy_given().help(format!(
-        "name policies in the `data` of the ConfigMap, under the key `{POLICY_KEY}`: builtin:NAME, or a file"
+        "list policies in the `data` of the ConfigMap, under the key `{POLICY_KEY}`: builtin:NAME, \
+         or a file"
     ));
     for (key, value, at) in values {
         let is_key = key == POLICY_KEY;
         if !is_key && nearest(&key, [POLICY_KEY].into_iter()).is_some() {
-            let message = format!("no policy is given, and `{key}` is taken for a parameter");
+            let message = format!("no policy is given, and `{key}` is treated as a parameter");
             let problem = Diagnostic::error(Code::BadPolicy, message).at(at.clone(), "here");
             without_policy = problem.help(did_you_mean(POLICY_KEY));
         }

@@ -34,7 +34,7 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
     let text = input.read().map_err(|problem| vec![problem])?;
     // A chart that has only hooks gives the post-renderer empty input, which is no error.
     if is_blank(&text) {
-        console.inform("podgraft: there is no manifest to look at\n");
+        console.inform("podgraft: there are no manifests in the input\n");
         print(&text).map_err(|problem| vec![problem])?;
         return Ok(Exit::Done);
     }
@@ -61,7 +61,8 @@ fn complete_with_policy(
 
 fn no_policy_given() -> Diagnostic {
     Diagnostic::error(Code::BadPolicy, "no policy is given").help(
-        "name policies with -p or PODGRAFT_POLICY, or a podgraft.yaml with --config or PODGRAFT_CONFIG",
+        "set policies with -p or PODGRAFT_POLICY, or a podgraft.yaml with --config or \
+         PODGRAFT_CONFIG",
     )
 }
 
@@ -77,11 +78,17 @@ fn local_config_errors(grafted: &GraftOutcome) -> Vec<Diagnostic> {
     let is_evasion = |outcome: &Outcome| matches!(outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig);
     let reports = grafted.files.iter().map(|file| &file.report);
     let workloads = reports.flat_map(|report| &report.workloads);
-    let found = workloads.filter(|workload| workload.has_outcome(is_evasion)).map(|workload| {
-        let message =
-            format!("{} is annotated as no object for a cluster, and would be deployed all the same", workload.title());
-        Diagnostic::error(Code::Invalid, message)
-            .help("take the annotation `config.kubernetes.io/local-config` off, or the object out of what is rendered")
-    });
+    let found = workloads
+        .filter(|workload| workload.has_outcome(is_evasion))
+        .map(|workload| {
+            let message = format!(
+                "{} is annotated as local configuration, but would be deployed anyway",
+                workload.title()
+            );
+            Diagnostic::error(Code::Invalid, message).help(
+                "remove the annotation `config.kubernetes.io/local-config`, or do not render the \
+                 object",
+            )
+        });
     found.collect()
 }

@@ -38,7 +38,7 @@ impl ApplicationParameters {
         let entries = match serde_json::from_str(text) {
             Ok(Value::Null) => Vec::new(),
             Ok(Value::Array(entries)) => entries,
-            Ok(_) | Err(_) => return Err(vec![invalid("it is no JSON list")]),
+            Ok(_) | Err(_) => return Err(vec![invalid("it is not a JSON list")]),
         };
         let (mut parameters, mut problems) = (ApplicationParameters::default(), Vec::new());
         for entry in &entries {
@@ -106,7 +106,7 @@ fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
 fn invalid(reason: &str) -> Diagnostic {
     Diagnostic::error(
         Code::BadParam,
-        format!("ARGOCD_APP_PARAMETERS cannot be used: {reason}"),
+        format!("invalid ARGOCD_APP_PARAMETERS: {reason}"),
     )
 }
 
@@ -114,12 +114,13 @@ fn unknown(name: &str) -> Diagnostic {
     let known = [POLICIES, PARAMS, STRICT];
     let problem = Diagnostic::error(
         Code::UnknownParam,
-        format!("the Application sets the parameter `{name}`, which podgraft does not know"),
+        format!("the Application sets the unknown parameter `{name}`"),
     );
     match nearest(name, known.into_iter()) {
         Some(near) => problem.help(did_you_mean(near)),
         None => problem.help(format!(
-            "there are {}; for another program's: `--other-parameter {name}`",
+            "valid parameters: {}; if another program uses this one, add `--other-parameter \
+             {name}`",
             known.join(", ")
         )),
     }

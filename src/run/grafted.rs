@@ -75,10 +75,10 @@ impl GraftOutcome {
             return require::check(required, &self.given, files);
         }
         let message =
-            "`require` was not checked: this run is over a part of the workloads or policies";
+            "`require` was not checked: this run covers only part of the workloads or policies";
         let note = Diagnostic::note(Code::NotCovered, message);
         vec![note.help(
-            "run `podgraft check` without `--shard`, `--workload`, `--only` and `--skip`, too",
+            "also run `podgraft check` without `--shard`, `--workload`, `--only`, and `--skip`",
         )]
     }
 
@@ -98,9 +98,9 @@ impl GraftOutcome {
             Code::NothingToWrite,
             "the policies have no ephemeral containers",
         );
-        Some(
-            note.help("they stand under `inject.ephemeralContainers`; sidecars go into the workload: `podgraft apply`"),
-        )
+        Some(note.help(
+            "add them under `inject.ephemeralContainers`; for sidecars, use `podgraft apply`",
+        ))
     }
 
     /// The outcome of every policy with every workload.
@@ -176,8 +176,7 @@ impl GraftOutcome {
 }
 
 fn stale_lock(path: &Path, text: &str) -> Diagnostic {
-    let message =
-        "podgraft.lock does not say what the manifests have: `undo` may take out too little";
+    let message = "podgraft.lock does not match the manifests: `undo` may remove too little";
     let source = Source::new(from_current_folder(path).to_string_lossy(), text);
     Diagnostic::warning(Code::OutOfDate, message)
         .at(source.place(0..0), "this file")

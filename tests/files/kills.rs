@@ -144,8 +144,8 @@ fn run_three_at_once(place: &Place, files: &Files) -> usize {
     for run in [spawn(), spawn(), spawn()] {
         let output = run.wait_with_output().expect("it ends");
         let is_clear = [
-            "another podgraft is writing",
-            "changed by somebody else",
+            "another podgraft process is writing",
+            "changed during the run",
             "cannot be read",
         ]
         .iter()
@@ -222,7 +222,7 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
     let output = run.wait_with_output().expect("it ends");
     assert_refused(
         &output,
-        "`a.yaml` was changed by somebody else during the run",
+        "`a.yaml` was changed during the run",
     );
     assert!(stderr(&output).ends_with("podgraft: 1 error; nothing was written\n"));
     assert_eq!(

@@ -143,7 +143,7 @@ fn a_pipe_is_read_and_never_replaced() {
         if args.contains(&"-i") {
             assert_refused(
                 &output,
-                "`p.yaml` is no regular file and cannot be replaced",
+                "`p.yaml` is not a regular file and cannot be replaced",
             );
         } else {
             assert_exit(&output, 0);
@@ -347,7 +347,7 @@ fn a_report_of_a_component_that_is_not_written_says_so() {
     place.write("k/kustomization.yaml", "resources: []\n");
     let args = "apply -p policy.yaml -o kustomize --output-dir k --report r.json m";
     let refused = place.run(&args.split(' ').collect::<Vec<_>>());
-    assert_refused(&refused, "`k/kustomization.yaml` was not made by");
+    assert_refused(&refused, "`k/kustomization.yaml` was not created by");
     assert!(place.read("r.json").contains("\"verdict\": \"refused\""));
 }
 
@@ -423,13 +423,13 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
         fs::remove_dir_all(place.path("out")).unwrap();
     };
     place.write("out/b.yaml/keep", "me");
-    refused("`out/b.yaml` is a folder, where a file is to be written");
+    refused("`out/b.yaml` is a folder, but a file would be written there");
     place.write("out/sub", "a file");
-    refused("`out/sub` is no folder");
+    refused("`out/sub` is not a folder");
     place.write("victim/keep", "me");
     fs::create_dir(place.path("out")).unwrap();
     symlink("../victim", place.path("out/sub")).unwrap();
-    refused("`out/sub` is a symbolic link that leads out of the folder of results");
+    refused("`out/sub` is a symbolic link that points outside the output folder");
     assert!(!place.path("victim/c.yaml").exists());
     // A link that stays inside is followed, as is one to the folder itself.
     fs::create_dir_all(place.path("real/other")).unwrap();
@@ -451,7 +451,7 @@ fn a_folder_of_results_is_written_whole_or_not_at_all() {
     ];
     assert_refused(
         &place.run(&args),
-        "`both/x` would be both a file and a folder of the results",
+        "`both/x` would be both a file and a folder in the output",
     );
 }
 

@@ -217,7 +217,10 @@ fn very_long_values_are_shown_by_their_beginning() {
         "select.yaml",
         place.read("policy.yaml").replace("  inject:", &selects),
     );
-    for (policy, words) in [("param.yaml", "does not"), ("select.yaml", "wants x: *aaa")] {
+    for (policy, words) in [
+        ("param.yaml", "does not"),
+        ("select.yaml", "requires x: *aaa"),
+    ] {
         for form in ["text", "short", "json"] {
             let shown =
                 stderr(&place.run(&["apply", "-p", policy, "--diagnostics", form, "a.yaml"]));

@@ -69,7 +69,7 @@ fn json_objects_of_nothing_pass_and_those_with_a_kind_are_refused() {
     place.write("a.yaml", lines);
     let output = place.run(&["apply", "-p", "policy.yaml", "a.yaml"]);
     assert_exit(&output, 2);
-    assert!(stderr(&output).contains("need a `---` line between them"));
+    assert!(stderr(&output).contains("separate the JSON objects with `---` lines"));
 }
 
 #[test]

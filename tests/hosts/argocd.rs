@@ -145,7 +145,7 @@ fn parameters_of_the_application_are_read_strictly() {
             r#"[{"name": "params", "map": {"port": "1"}}]"#,
             "allowApplicationConfig",
         ),
-        ("{}", "it is no JSON list"),
+        ("{}", "it is not a JSON list"),
         ("[1]", "an entry has no `name`"),
         (
             r#"[{"name": "strict", "string": "yes"}]"#,
@@ -278,7 +278,7 @@ fn announced_are_offered_policies_and_parameters_that_an_application_may_set() {
         .write("agent.yaml", &POLICY.replace("agent\nspec", "plain\nspec"));
     let tooltip = announced(&offers, &[])[0]["tooltip"].clone();
     assert!(
-        tooltip.as_str().unwrap().starts_with("Of plain, those"),
+        tooltip.as_str().unwrap().starts_with("Which of plain to apply"),
         "{tooltip}"
     );
     site.place.write("agent.yaml", POLICY);

@@ -245,11 +245,11 @@ fn what_kustomize_cannot_tell_apart_and_what_would_be_read_again_is_refused() {
     };
     let message = component("two", "out");
     assert!(
-        message.contains("two objects called Deployment orders")
+        message.contains("two objects named Deployment orders")
             && message.contains("two/b.yaml:2:1"),
         "{message}"
     );
-    assert!(component("two/a.yaml", "two").contains("stands in the folder of the Component"));
+    assert!(component("two/a.yaml", "two").contains("is in the folder of the Component"));
     place.write(
         "job.yaml",
         &DEPLOYMENT.replace("name: orders #", "generateName: orders- #"),
@@ -275,7 +275,7 @@ fn a_component_takes_the_place_of_its_earlier_version_alone() {
             place.podgraft(&args).output().unwrap()
         };
         let message = failed(&component());
-        let wanted = format!("`out/{name}` was not made by `podgraft apply -o kustomize`");
+        let wanted = format!("`out/{name}` was not created by `podgraft apply -o kustomize`");
         assert!(message.contains(&wanted), "{message}");
         let path = place.path().join("out").join(name);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
@@ -294,7 +294,7 @@ fn a_component_takes_the_place_of_its_earlier_version_alone() {
         let args = [&["apply", "-p", "agent.yaml"], &args[..], &[&report]].concat();
         let refused = failed(&place.podgraft(&args).output().unwrap());
         assert!(
-            refused.contains("--report names a file of the Component"),
+            refused.contains("--report would overwrite a file of the Component"),
             "{refused}"
         );
         let after = std::fs::read_to_string(place.path().join("out/kustomization.yaml")).unwrap();

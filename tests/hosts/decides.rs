@@ -110,11 +110,11 @@ fn parameters_of_the_application_change_no_image_and_choose_no_policy() {
     for (parameters, why) in [
         (
             r#"[{"name": "params", "map": {"agent:image": "evil:1"}}]"#,
-            "not an application's to set",
+            "an application cannot set the parameter",
         ),
         (
             r#"[{"name": "params", "map": {"image": "evil:1"}}]"#,
-            "not an application's to set",
+            "an application cannot set the parameter",
         ),
         (
             r#"[{"name": "policies", "array": ["evil.yaml"]}]"#,
@@ -158,7 +158,7 @@ fn an_operator_may_let_applications_set_what_a_policy_marks() {
     for (text, why) in [
         (
             "params: {agent: {image: 'evil:1'}}\n",
-            "not an application's to set",
+            "an application cannot set the parameter",
         ),
         ("policies: [evil.yaml]\n", "cannot set `policies`"),
         (

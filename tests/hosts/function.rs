@@ -136,7 +136,7 @@ fn what_a_function_says_of_opentelemetry_wins_over_the_operators_file() {
         "{output}"
     );
     assert!(
-        output.contains("OpenTelemetry Operator 0.158.0, go on"),
+        output.contains("OpenTelemetry Operator 0.158.0, go enabled"),
         "{output}"
     );
 }

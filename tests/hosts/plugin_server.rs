@@ -216,7 +216,7 @@ fn an_error_is_what_argo_cd_shows_and_holds_no_secret() {
     let messages = failed(&server.generate("app", &[image]));
     assert!(
         messages.contains("failed exit status 2")
-            && messages.contains("not an application's to set"),
+            && messages.contains("an application cannot set the parameter"),
         "{messages}"
     );
     server.place.write(

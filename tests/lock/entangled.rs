@@ -104,16 +104,16 @@ fn what_is_not_clear_is_refused() {
     let runs: [(&[&str], &str); 2] = [
         (
             &["apply", "-i", "-p", "a.yaml", "apps"],
-            "give `b`, too, or take it out",
+            "pass `b` as well, or remove it",
         ),
-        (&["undo", "--only", "a", "-i", "apps"], "take it out, too"),
+        (&["undo", "--only", "a", "-i", "apps"], "remove it as well"),
     ];
     for (args, help) in runs {
         let output = place.run(args);
         let said = stderr_of(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(
-            said.contains("is not clear") && said.contains(help),
+            said.contains("is unclear") && said.contains(help),
             "{said}"
         );
         assert_eq!(place.read("apps/a.yaml"), before);

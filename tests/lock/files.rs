@@ -154,7 +154,7 @@ fn a_record_is_kept_where_a_value_of_its_workload_is_unclear() {
         assert_eq!(output.status.code(), Some(2));
         let message = stderr_of(&output);
         assert!(
-            message.contains("what was injected cannot be told"),
+            message.contains("the injected content cannot be determined"),
             "{message}"
         );
         assert_eq!(place.read("a.yaml"), unclear);

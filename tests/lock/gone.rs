@@ -164,7 +164,7 @@ fn outside_of_a_repository_a_second_lock_file_does_not_hide_the_first() {
     let output = below.current_dir(place.path("sub")).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr_of(&output).contains("records files of"),
+        stderr_of(&output).contains("has records of files in"),
         "{}",
         stderr_of(&output)
     );
@@ -218,7 +218,7 @@ fn a_workload_that_moves_below_another_lock_file_keeps_its_values() {
     apply(&place, &["."]);
     move_last(&place, "apps/a.yaml", "two.yaml");
     // No line says that it is no copy, so the run says where the values are from.
-    assert!(apply(&place, &["."]).contains("is taken from Deployment two (a.yaml)"));
+    assert!(apply(&place, &["."]).contains("are taken from Deployment two (a.yaml)"));
     undo(&place, &["."]);
     assert_eq!(place.read("two.yaml"), other);
     assert_eq!(place.read("apps/a.yaml"), own);
@@ -274,7 +274,7 @@ fn a_file_that_stays_as_it_is_and_changes_during_the_run_is_not_recorded() {
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr_of(&output));
     assert!(
-        stderr_of(&output).contains("was changed by somebody else"),
+        stderr_of(&output).contains("was changed during the run"),
         "{}",
         stderr_of(&output)
     );

@@ -184,7 +184,7 @@ fn what_was_removed_from_a_container_that_has_another_name_is_not_forgotten() {
     let place = edited("    - {name: DEBUG, op: Remove}\n", |text| {
         text.replace("- name: app\n", "- name: web\n")
     });
-    is_refused(&place, "any of these now: log, web");
+    is_refused(&place, "renamed to any of: log, web");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_text_in_a_container_that_has_another_name_is_not_forgotten() {
         let text = text.replace("- name: app\n", "- name: web\n");
         text.replace("        - name: LEVEL\n          value: info\n", "")
     });
-    is_refused(&place, "any of these now: web");
+    is_refused(&place, "renamed to any of: web");
 }
 
 fn write_second_policy(place: &Place, name: &str, inject: &str) {

@@ -114,7 +114,7 @@ fn what_may_be_several_is_refused_and_can_be_kept_as_it_is() {
             .filter(|word| !["|", "│"].contains(word));
         let messages = words.collect::<Vec<_>>().join(" ");
         assert!(
-            messages.contains(&format!("any of these: {}", named.join(", "))),
+            messages.contains(&format!("any of: {}", named.join(", "))),
             "{messages}"
         );
         assert_eq!(place.read(FILE), text);
@@ -203,7 +203,7 @@ fn a_container_is_found_although_somebody_changed_what_was_put_into_it() {
     let refused = place.run(&["apply", "-i", "-p", "policies", "apps"]);
     assert_eq!(refused.status.code(), Some(2));
     let messages = stderr_of(&refused);
-    let wanted = "server: env LEVEL of Deployment orders was changed since policy `agent` put";
+    let wanted = "server: env LEVEL of Deployment orders was changed after policy `agent` injected";
     assert!(messages.contains(wanted), "{messages}");
     assert_eq!(place.read(FILE), edited);
     // The policy follows the change, and the text of the earlier name goes.

@@ -45,7 +45,7 @@ fn a_change_of_the_record_alone_has_its_cause() {
     let cases: [(&[&str], &str); 3] = [
         (
             &["renamed.yaml", "three.yaml"],
-            "uno (only the record: the policy was called one)",
+            "uno (only the record: renamed from one)",
         ),
         (
             &["one.yaml", "same.yaml", "three.yaml"],
@@ -53,7 +53,7 @@ fn a_change_of_the_record_alone_has_its_cause() {
         ),
         (
             &["three.yaml", "one.yaml"],
-            "three (the order: applies before one now)",
+            "three (the order: now applies before one)",
         ),
     ];
     for (policies, cause) in cases {
@@ -86,7 +86,7 @@ fn a_record_that_goes_into_the_lock_file_is_said() {
     let policies = apply(&["one.yaml", "three.yaml"]);
     succeeded(&place, &[&policies[..], &["--record"]].concat());
     let messages = stderr_of(&succeeded(&place, &policies));
-    let wanted = "injected by one (only the record: it goes into podgraft.lock)\n";
+    let wanted = "injected by one (only the record: moved to podgraft.lock)\n";
     assert!(messages.contains(wanted), "{messages}");
 }
 
@@ -96,11 +96,11 @@ fn what_two_policies_inject_stays_when_one_of_them_goes_or_comes_later() {
     succeeded(&place, &apply(&["one.yaml", "same.yaml"]));
     let swapped = succeeded(&place, &apply(&["same.yaml", "one.yaml"]));
     let messages = stderr_of(&swapped);
-    let wanted = "same (the order: applies before one now)\n";
+    let wanted = "same (the order: now applies before one)\n";
     assert!(messages.contains(wanted), "{messages}");
     let undone = succeeded(&place, &["undo", "-i", "--only", "one", "apps"]);
     let messages = stderr_of(&undone);
-    let wanted = "taken out one (only the record: same injects the same)\n";
+    let wanted = "removed one (only the record: same injects the same)\n";
     assert!(messages.contains(wanted), "{messages}");
 }
 
@@ -127,12 +127,12 @@ fn what_another_policy_takes_over_is_neither_taken_out_nor_added() {
         (
             &["one.yaml", "two.yaml"],
             &["all.yaml"],
-            ": one (only the record: taken over from two); two taken out (only the record: one injects the same)",
+            ": one (only the record: taken over from two); two removed (only the record: one injects the same)",
         ),
         (
             &["all.yaml"],
             &["two.yaml"],
-            ": two (only the record: taken over from one); one taken out (pod label l, app: env FLAGS)",
+            ": two (only the record: taken over from one); one removed (pod label l, app: env FLAGS)",
         ),
         (
             &["all.yaml"],
@@ -233,8 +233,8 @@ fn a_changed_text_that_undo_leaves_is_not_said_to_be_gone() {
     place.write("apps/a.yaml", edited);
     let messages = stderr_of(&succeeded(&place, &["undo", "-i", "--force", "apps"]));
     for wanted in [
-        "what it was changed to stays, and is no longer recorded",
-        "taken out one (only the record: what somebody changed stays)\n",
+        "the changed value stays and is no longer recorded",
+        "removed one (only the record: changed values stay)\n",
     ] {
         assert!(messages.contains(wanted), "{messages}");
     }
@@ -250,7 +250,7 @@ fn adopting_what_a_record_names_is_no_mistake() {
     succeeded(&place, &["undo", "-i", "apps"]);
     succeeded(&place, &[&apply(&["one.yaml"])[..], &["--record"]].concat());
     let messages = stderr_of(&succeeded(&place, &adopt));
-    let wanted = "injected by one (only the record: it goes into podgraft.lock)";
+    let wanted = "injected by one (only the record: moved to podgraft.lock)";
     assert!(messages.contains(wanted), "{messages}");
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
@@ -272,7 +272,7 @@ fn a_generated_object_with_another_name_is_named_once() {
     succeeded(&place, &policies);
     place.write("one.yaml", object("after"));
     let messages = stderr_of(&succeeded(&place, &policies));
-    let wanted = "injected by one (ConfigMap after, ConfigMap before taken out)\n";
+    let wanted = "injected by one (ConfigMap after, ConfigMap before undone)\n";
     assert!(messages.contains(wanted), "{messages}");
 }
 
@@ -295,7 +295,7 @@ fn a_sidecar_that_somebody_changed_is_not_called_invalid_without_its_volume() {
     let output = place.run(&["check", "-p", "one.yaml", "-p", "two.yaml", "apps"]);
     let findings = stdout_of(&output);
     assert!(
-        findings.contains("was changed since policy `one`"),
+        findings.contains("was changed after policy `one`"),
         "{findings}"
     );
     assert!(!findings.contains("invalid-before"), "{findings}");
@@ -362,7 +362,7 @@ fn an_item_that_a_patch_renamed_is_not_left_without_a_word() {
     place.write("changes.patch", diff);
     git(&place, &["apply", "changes.patch"]);
     let wanted =
-        "volume cache of Deployment shop/orders is as policy `agent` wants it, and volume agent";
+        "volume cache of Deployment shop/orders matches policy `agent`, but the recorded volume agent";
     let found = stdout_of(&place.run(&["check", "-p", "agent.yaml", "apps"]));
     assert!(found.contains(wanted), "{found}");
     let refused = place.run(&[&run[..], &["--strict"]].concat());
@@ -396,7 +396,7 @@ fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     assert!(messages.contains("1 unchanged"), "{messages}");
     let alone = apply(&["one.yaml"]);
     let messages = stderr_of(&succeeded(&place, &alone));
-    assert!(messages.contains("carries what policy `two`"), "{messages}");
+    assert!(messages.contains("contains injections of policy `two`"), "{messages}");
     let applied = place.read("apps/a.yaml");
     succeeded(&place, &["undo", "-i", "apps"]);
     let undone = place.read("apps/a.yaml");
@@ -459,7 +459,7 @@ fn a_value_that_is_put_back_after_a_change_by_hand_is_said() {
         let wanted = "not up to date: one would change pod label l\n";
         assert!(found.contains(wanted), "{found}");
         assert!(
-            found.contains("the policy puts its own value there again"),
+            found.contains("the policy sets its own value again"),
             "{found}"
         );
         let diff = stdout_of(&place.run(&["diff", "-p", "one.yaml", "apps"]));
@@ -485,6 +485,6 @@ fn an_item_that_only_a_digest_identifies_has_no_name() {
     place.write("tolerant.yaml", tolerating("gpu"));
     let run = succeeded(&place, &apply(&["tolerant.yaml"]));
     let messages = stderr_of(&run);
-    let changes = "tolerant (an item of pod tolerations, an item of pod tolerations taken out)";
+    let changes = "tolerant (an item of pod tolerations, an item of pod tolerations undone)";
     assert!(messages.contains(changes), "{messages}");
 }

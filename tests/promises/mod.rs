@@ -213,7 +213,7 @@ fn undo(text: &[u8]) -> Option<Vec<u8>> {
     let refusals = errors(&report);
     if refusals
         .iter()
-        .any(|refusal| refusal.message.ends_with("which would be taken out"))
+        .any(|refusal| refusal.message.ends_with("which would be removed"))
     {
         return None;
     }

@@ -249,9 +249,9 @@ impl Join {
     fn source(&self) -> String {
         match &self.original {
             Some(original) if original.is_of_env_from => {
-                format!(" of envFrom, which is {} now", original.name)
+                format!(" of envFrom, which is now {}", original.name)
             }
-            Some(original) => format!(", which is {} now", original.name),
+            Some(original) => format!(", which is now {}", original.name),
             None => String::new(),
         }
     }
@@ -424,7 +424,7 @@ impl fmt::Display for ContainerItem {
 /// Lists changes: `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change.kind() {
-        ChangeKind::TakeOut => format!("{change} taken out"),
+        ChangeKind::TakeOut => format!("{change} undone"),
         ChangeKind::Add | ChangeKind::Change | ChangeKind::Adopt => change.to_string(),
     });
     words.collect::<Vec<_>>().join(", ")
@@ -433,7 +433,7 @@ pub(crate) fn list(changes: &[Change]) -> String {
 /// Lists the removed changes of a policy that was removed as a whole.
 pub(crate) fn list_removed(changes: &[Change]) -> String {
     if changes.is_empty() {
-        return "nothing was left of it".to_owned();
+        return "nothing was left to remove".to_owned();
     }
     let words = changes.iter().map(Change::to_string);
     words.collect::<Vec<_>>().join(", ")

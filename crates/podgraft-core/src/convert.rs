@@ -24,11 +24,10 @@ pub fn convert(
     if converted.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         let problem = Diagnostic::error(
             Code::BadPolicy,
-            "there is nothing to convert: all of it is InjectionPolicy",
+            "nothing to convert: every policy is already an InjectionPolicy",
         );
-        problems.push(
-            problem.help("`podgraft policy convert` is for the resources of other operators"),
-        );
+        problems
+            .push(problem.help("pass resources of other operators to `podgraft policy convert`"));
     }
     if problems.iter().any(Diagnostic::is_error) {
         return Err(problems);

@@ -35,7 +35,7 @@ pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> 
     let glob = built.map_err(|reason| {
         let shown: String = text.chars().take(SHOWN).collect();
         let dots = if shown.len() < text.len() { "..." } else { "" };
-        format!("`{shown}{dots}` is no glob: {reason}")
+        format!("`{shown}{dots}` is not a valid glob: {reason}")
     })?;
     Ok(glob.compile_matcher())
 }

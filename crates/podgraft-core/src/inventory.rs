@@ -355,7 +355,7 @@ impl Inventory {
             Err(reason) => Err(UnclearObject {
                 message: format!("the {name} cannot be read: {reason}"),
                 places: vec![(found.known.place.clone(), "this object")],
-                help: "an API server would refuse it, too",
+                help: "fix the object: the API server would reject it as well",
             }),
         }
     }

@@ -153,7 +153,7 @@ impl PodTemplatePath {
     /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
         const WANTED: &str =
-            "wanted group/version/Kind=path, such as argoproj.io/v1alpha1/Rollout=spec.template";
+            "expected [GROUP/]VERSION/KIND=PATH, such as argoproj.io/v1alpha1/Rollout=spec.template";
         let (kind, path) = text.split_once('=').ok_or(WANTED)?;
         let (api_version, kind) = kind.rsplit_once('/').ok_or(WANTED)?;
         let keys = path
@@ -196,7 +196,7 @@ pub fn parse_kube_version(text: &str) -> Result<u32, String> {
         .map(|minor| minor.split(['+', '-']).next().unwrap_or(minor));
     match (major, minor.map(str::parse)) {
         (Some("1"), Some(Ok(minor))) => Ok(minor),
-        _ => Err("wanted a version such as 1.33".to_owned()),
+        _ => Err("expected a version such as 1.33".to_owned()),
     }
 }
 
@@ -206,7 +206,7 @@ impl ImageEnv {
     /// # Errors
     /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const WANTED: &str = "wanted CONTAINER:NAME=VALUE";
+        const WANTED: &str = "expected CONTAINER:NAME=VALUE";
         let (target, value) = text.split_once('=').ok_or(WANTED)?;
         let (container, name) = target.split_once(':').ok_or(WANTED)?;
         if container.is_empty() || name.is_empty() {

@@ -153,10 +153,10 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
         let is_changed = workload.patch.is_some();
         if is_changed && (workload.name.is_empty() || workload.name.ends_with('*')) {
             let kind = &workload.kind;
-            let message = format!("a kustomize patch needs a name, and this {kind} has none");
+            let message = format!("a kustomize patch requires a name, but this {kind} has none");
             let problem = Diagnostic::error(Code::UnclearTarget, message);
             let problem = with_place(problem, file, workload, "has no metadata.name");
-            problems.push(problem.help("-o json-patch does without"));
+            problems.push(problem.help("use -o json-patch, which needs no name"));
             continue;
         }
         let previous = seen.insert(name_of(workload), (file, workload));
@@ -166,11 +166,11 @@ fn refuse(files: &[ReportedFile<'_>]) -> Vec<Diagnostic> {
             continue;
         };
         let title = workload.title();
-        let message = format!("a kustomize patch would change both of two objects called {title}");
+        let message = format!("a kustomize patch would match two objects named {title}");
         let problem = Diagnostic::error(Code::UnclearTarget, message);
         let problem = with_place(problem, other_file, other_workload, "one");
         let problem = with_place(problem, file, workload, "the other");
-        let help = "make a Component for each build of kustomize: run podgraft once for each";
+        let help = "create one Component for each kustomize build: run podgraft once for each";
         problems.push(problem.help(help));
     }
     problems

@@ -138,7 +138,7 @@ fn check(
     let workload = view.workload;
     if policy.suspend {
         let reason = match policy.kind() {
-            Some(_) => "the resource chooses nothing",
+            Some(_) => "the resource selects nothing",
             None if policy.rules.is_empty() => {
                 "the policy is suspended, or all lists of its `forEach` are empty"
             }
@@ -158,7 +158,7 @@ fn check(
                 return Err(skip(
                     SkipCause::OtherNamespace,
                     format!(
-                        "the {subject} is of namespace `{wanted}`, the workload of `{namespace}`"
+                        "the {subject} is in namespace `{wanted}`, the workload in `{namespace}`"
                     ),
                 ));
             }

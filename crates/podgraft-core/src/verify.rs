@@ -38,7 +38,7 @@ pub fn verify(
         |(beside, _): &&(ObjectPlacement, _)| matches!(beside, ObjectPlacement::Documents(_));
     let documents = written.iter().filter(is_document).count();
     if output.roots().len() != input.roots().len() + documents {
-        return Err(missing("another number of documents"));
+        return Err(missing("a different number of documents"));
     }
     debug_assert!(
         drafts.is_sorted_by_key(|(root, _)| *root),
@@ -51,7 +51,7 @@ pub fn verify(
     };
     let mut outs = output.roots().iter().copied();
     for &node in input.roots() {
-        let mut next = || outs.next().ok_or(missing("a document is missing"));
+        let mut next = || outs.next().ok_or(missing("a missing document"));
         let out = next()?;
         let is_list =
             |(beside, _): &(ObjectPlacement, _)| *beside == ObjectPlacement::NewList(node);
@@ -117,8 +117,8 @@ fn check_each<P, W>(
     }
 }
 
-const ITEMS: [&str; 2] = ["an item is missing", "an item too many"];
-const FIELDS: [&str; 2] = ["a field is missing", "a field too many"];
+const ITEMS: [&str; 2] = ["a missing item", "an extra item"];
+const FIELDS: [&str; 2] = ["a missing field", "an extra field"];
 
 impl Verifier<'_, '_> {
     /// Checks a new List around an object and the objects written behind it.
@@ -145,7 +145,7 @@ impl Verifier<'_, '_> {
         let mut items = self.output.children(items);
         match items.next() {
             Some(first) => self.check_node(first, node)?,
-            None => return difference(out, "an item is missing"),
+            None => return difference(out, "a missing item"),
         }
         check_each(out, items, written.iter(), ITEMS, |item, (_, object)| {
             self.check_value(item, object)
@@ -192,22 +192,22 @@ impl Verifier<'_, '_> {
     fn check_same(&self, out: NodeId, node: NodeId) -> VerifyResult {
         let (output, input) = (self.output, self.input);
         if output.kind(out) != input.kind(node) {
-            return difference(out, "another style than the input's");
+            return difference(out, "a style that differs from the input");
         }
         self.same_properties(out, node)?;
         if input.kind(node) == NodeKind::Alias {
             return match output.slice(out) == input.slice(node) {
                 true => Ok(()),
-                false => difference(out, "another alias"),
+                false => difference(out, "a different alias"),
             };
         }
         if !input.kind(node).is_collection() {
             return match output.scalar(out) == input.scalar(node) {
                 true => Ok(()),
-                false => difference(out, "another text"),
+                false => difference(out, "a different text"),
             };
         }
-        let words = ["something is missing", "something more"];
+        let words = ["missing content", "extra content"];
         let (parts, wanted) = (output.children(out), input.children(node));
         check_each(out, parts, wanted, words, |part, node| {
             self.check_node(part, node)
@@ -219,7 +219,7 @@ impl Verifier<'_, '_> {
             && self.output.anchor(out) == self.input.anchor(node);
         match is_same {
             true => Ok(()),
-            false => difference(out, "another tag or anchor"),
+            false => difference(out, "a different tag or anchor"),
         }
     }
 
@@ -260,7 +260,7 @@ impl Verifier<'_, '_> {
                     DraftKey::Node(node) if self.is_same_text(key, *node) => {}
                     DraftKey::Node(node) => self.check_same(key, *node)?,
                     DraftKey::New(text) if self.output.scalar(key) == Some(text) => {}
-                    DraftKey::New(_) => return difference(key, "another key"),
+                    DraftKey::New(_) => return difference(key, "a different key"),
                 }
                 self.check_part(draft, value, &field.value)
             },
@@ -314,14 +314,14 @@ impl Verifier<'_, '_> {
                     FIELDS,
                     |(key, child), (name, item)| match self.output.is_text(key, name) {
                         true => self.check_value(child, item),
-                        false => difference(key, "another key"),
+                        false => difference(key, "a different key"),
                     },
                 )
             }
             Value::String(text) if self.is_string(out, text) => Ok(()),
             scalar => match scalar_value(self.output, out) {
                 Ok(found) if found == *scalar && self.output.kind(out) != NodeKind::Alias => Ok(()),
-                _ => difference(out, "another value"),
+                _ => difference(out, "a different value"),
             },
         }
     }

@@ -38,7 +38,8 @@ pub fn find_ambiguity(text: &str, place: TextPosition) -> Option<Ambiguity> {
     let is_lone = |&at: &usize| bytes.get(at + 1) != Some(&b'\n');
     let carriage_return = memchr::memchr_iter(b'\r', bytes).find(is_lone).map(|at| Ambiguity {
         at: at..at + 1,
-        description: "a carriage return without a line feed is a line break to YAML but not to other tools",
+        description: "a carriage return without a line feed is a line break in YAML but not for \
+                      other tools",
     });
     let character = if bytes.is_ascii() {
         None
@@ -61,7 +62,7 @@ fn find_half_separator(bytes: &[u8]) -> Option<Ambiguity> {
     });
     found.next().map(|at| Ambiguity {
         at: at..at + 4,
-        description: "a line that begins with `---` is text to some readers only",
+        description: "a line that starts with `---` is text for only some readers",
     })
 }
 
@@ -94,17 +95,18 @@ fn find_quoted_in_column_0(tree: &Tree<'_>) -> Option<Ambiguity> {
     });
     in_column_0.next().map(|at| Ambiguity {
         at: at..at + 1,
-        description: "a line of a quoted text begins in column 0",
+        description: "a line of a quoted string starts in column 0",
     })
 }
 
 fn ambiguous(char: char) -> Option<&'static str> {
     match char {
-        '\u{85}' => Some("U+0085 is a line break to YAML 1.1 but not to YAML 1.2"),
-        '\u{2028}' => Some("U+2028 is a line break to YAML 1.1 but not to YAML 1.2"),
-        '\u{2029}' => Some("U+2029 is a line break to YAML 1.1 but not to YAML 1.2"),
+        '\u{85}' => Some("U+0085 is a line break in YAML 1.1 but not in YAML 1.2"),
+        '\u{2028}' => Some("U+2028 is a line break in YAML 1.1 but not in YAML 1.2"),
+        '\u{2029}' => Some("U+2029 is a line break in YAML 1.1 but not in YAML 1.2"),
         '\u{feff}' => Some(
-            "a byte order mark inside a file begins a document to some readers, and is text or an error to others",
+            "a byte order mark inside a file starts a document for some readers and is text or an \
+             error for others",
         ),
         _ => None,
     }
@@ -133,7 +135,7 @@ fn find_ambiguous_block_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
         .find(|&&root| is_at_first_column(tree, root))
         .map(|&root| Ambiguity {
             at: tree.span(root),
-            description: "a block scalar without indentation has other lines to YAML 1.1",
+            description: "a block scalar without indentation has different lines in YAML 1.1",
         })
 }
 
@@ -156,7 +158,8 @@ fn find_ambiguous_name(tree: &Tree<'_>) -> Option<Ambiguity> {
         })
         .map(|at| Ambiguity {
             at: at.start as usize..at.end as usize,
-            description: "an anchor's name with `:`, `?`, `%`, `@` or a backtick ends there to YAML 1.1",
+            description: "an anchor name with `:`, `?`, `%`, `@`, or a backtick ends there in YAML \
+                          1.1",
         })
 }
 
@@ -176,7 +179,8 @@ fn find_ambiguous_flow_scalar(tree: &Tree<'_>) -> Option<Ambiguity> {
         let follows = &tree.text.as_bytes()[span.end..];
         let colon_ends = matches!(follows, [b':', b',' | b'[' | b']' | b'{' | b'}', ..]);
         if text.contains('?') || text.starts_with(':') || colon_ends {
-            let description = "a `?` or `:` without a blank in brackets is text to some readers and an indicator to others";
+            let description = "a `?` or `:` without a space in brackets is text for some readers \
+                               and an indicator for others";
             return Some(Ambiguity {
                 at: span,
                 description,
@@ -195,7 +199,7 @@ fn find_explicit_key_in_brackets(tree: &Tree<'_>) -> Option<Ambiguity> {
         let start = tree.span(id).start;
         Ambiguity {
             at: start..start + 1,
-            description: "a `?` in brackets is text to some readers and an indicator to others",
+            description: "a `?` in brackets is text for some readers and an indicator for others",
         }
     })
 }

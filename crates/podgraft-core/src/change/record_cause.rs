@@ -26,7 +26,7 @@ pub enum RecordCause {
 impl fmt::Display for RecordCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecordCause::Renamed(before) => write!(f, ": the policy was called {before}"),
+            RecordCause::Renamed(before) => write!(f, ": renamed from {before}"),
             RecordCause::SharedWith(others) => {
                 let verb = if others.len() == 1 {
                     "injects"
@@ -36,10 +36,10 @@ impl fmt::Display for RecordCause {
                 write!(f, ": {} {verb} the same", others.join(", "))
             }
             RecordCause::TakenOver(others) => write!(f, ": taken over from {}", others.join(", ")),
-            RecordCause::MovedBefore(other) => write!(f, ": applies before {other} now"),
-            RecordCause::Version => f.write_str(": another version, with the same result"),
-            RecordCause::IntoLock => f.write_str(": it goes into podgraft.lock"),
-            RecordCause::Left => f.write_str(": what somebody changed stays"),
+            RecordCause::MovedBefore(other) => write!(f, ": now applies before {other}"),
+            RecordCause::Version => f.write_str(": different version, same result"),
+            RecordCause::IntoLock => f.write_str(": moved to podgraft.lock"),
+            RecordCause::Left => f.write_str(": changed values stay"),
             RecordCause::Other => Ok(()),
         }
     }

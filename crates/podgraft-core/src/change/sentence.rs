@@ -35,7 +35,7 @@ impl Change {
             Operation::Update | Operation::Reclassify { .. } | Operation::Record(_) => {
                 verb("change", "changes")
             }
-            Operation::TakeOut => verb("take out", "takes out"),
+            Operation::TakeOut => verb("undo", "undoes"),
             Operation::Adopt => verb("adopt", "adopts"),
         }
     }
@@ -83,7 +83,7 @@ mod tests {
             (Operation::Extend, "extend sidecar log"),
             (Operation::Update, "change sidecar log"),
             (Operation::Remove, "remove sidecar log"),
-            (Operation::TakeOut, "take out sidecar log"),
+            (Operation::TakeOut, "undo sidecar log"),
             (Operation::Adopt, "adopt sidecar log"),
         ] {
             assert_eq!(sentence(operation, sidecar()), words);
@@ -102,7 +102,7 @@ mod tests {
         let words = "apply patch 1: add /a and remove /b";
         assert_eq!(sentence(patch, patched), words);
         let record = Operation::Record(RecordCause::IntoLock);
-        let words = "change only the record: it goes into podgraft.lock";
+        let words = "change only the record: moved to podgraft.lock";
         assert_eq!(sentence(record, ChangeTarget::Record), words);
     }
 
@@ -123,7 +123,7 @@ mod tests {
         ];
         assert_eq!(
             in_sentence(&changes),
-            "add app: env A, app: env B and append to app: env C of envFrom, which is PODGRAFT_ORIG_C now"
+            "add app: env A, app: env B and append to app: env C of envFrom, which is now PODGRAFT_ORIG_C"
         );
     }
 }

@@ -56,7 +56,7 @@ impl ConfigReader<'_, '_> {
         let (message, help) = match Code::find(name) {
             Some(code) if code.is_finding() => return Some(code),
             Some(_) => (
-                format!("`{name}` ends every run: it cannot be accepted"),
+                format!("`{name}` cannot be accepted: it always ends the run"),
                 format!("see `podgraft explain {name}`"),
             ),
             None => (
@@ -77,11 +77,8 @@ pub fn unused(acknowledged: &[Acknowledgement]) -> Vec<Diagnostic> {
 }
 
 fn covers_nothing(entry: &Acknowledgement) -> Diagnostic {
-    let message = format!(
-        "no finding `{}` is covered by this entry",
-        entry.code.name()
-    );
+    let message = format!("this entry covers no finding `{}`", entry.code.name());
     Diagnostic::warning(Code::Unused, message)
-        .at(entry.at.clone(), "used by nothing")
-        .help("take the entry out, or correct its workload and policy")
+        .at(entry.at.clone(), "unused")
+        .help("remove the entry, or correct its workload and policy")
 }

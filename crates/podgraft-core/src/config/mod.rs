@@ -90,5 +90,5 @@ pub struct ConfigParam {
 pub fn parse_namespace(text: &str) -> Result<String, String> {
     check_dns_label(text)
         .map(|()| text.to_owned())
-        .map_err(|rule| format!("the name of a namespace {rule}"))
+        .map_err(|rule| format!("a namespace name {rule}"))
 }

@@ -47,9 +47,10 @@ impl PolicyUse {
         let file = match <[PolicyFile; 1]>::try_from(files) {
             Ok([file]) => file,
             Err(files) => {
-                let message = format!("`{}` is {} files", self.given, files.len());
+                let message = format!("`{}` stands for {} files", self.given, files.len());
                 return Err(refuse(message).help(
-                    "`sha256`, `match` and `containers` are for one file: write an entry for each",
+                    "`sha256`, `match`, and `containers` apply to one file: add an entry for each \
+                     file",
                 ));
             }
         };
@@ -59,8 +60,8 @@ impl PolicyUse {
         }
         let text = self.overlaid(&file.text).map_err(|reason| {
             refuse(format!("`{}` {reason}", self.given)).help(
-                "`match` and `containers` here change a file with one InjectionPolicy; `podgraft policy convert` makes \
-                 one of another operator's resource",
+                "`match` and `containers` apply to a file with one InjectionPolicy; `podgraft \
+                 policy convert` converts another operator's resource to one",
             )
         })?;
         Ok(vec![PolicyFile { text, ..file }])
@@ -74,24 +75,24 @@ impl PolicyUse {
         if found.eq_ignore_ascii_case(wanted) {
             return Ok(());
         }
-        let message = format!("`{}` is not the file that this digest is of", file.name);
+        let message = format!("`{}` does not match this digest", file.name);
         Err(Diagnostic::error(Code::DigestMismatch, message)
-            .at(at.clone(), "wanted")
+            .at(at.clone(), "expected")
             .help(format!(
-                "read what changed in it; then write sha256: {found}"
+                "review what changed in it, then set sha256: {found}"
             )))
     }
 
     /// The text of the policy with the overlaid fields.
     fn overlaid(&self, text: &str) -> Result<String, &'static str> {
-        let tree = parse(text).map_err(|_| "is not YAML")?;
+        let tree = parse(text).map_err(|_| "is not valid YAML")?;
         let is_policy = |root: &&NodeId| {
             let kind = tree.scalar_at(**root, "kind");
             kind == Some("InjectionPolicy")
         };
         let roots: Vec<&NodeId> = tree.roots().iter().filter(is_policy).collect();
         let [root] = roots[..] else {
-            return Err("does not hold one InjectionPolicy");
+            return Err("does not contain exactly one InjectionPolicy");
         };
         let spec = tree.get(*root, "spec").ok_or("has no `spec`")?;
         let mut edits: Vec<(std::ops::Range<usize>, String)> = Vec::new();
@@ -135,7 +136,8 @@ fn edit_of(
         let at = if is_flow { at + 1 } else { at };
         return Ok((at..at, entry));
     };
-    let existing = to_value(tree, node).map_err(|_| "has a value that readers disagree about")?;
+    let existing =
+        to_value(tree, node).map_err(|_| "has a value that YAML readers disagree about")?;
     let mut whole = existing.as_object().cloned().unwrap_or_default();
     for (name, value) in fields {
         whole.insert(name.clone(), value.clone());

@@ -69,12 +69,12 @@ fn owner<'d>(
 
 fn not_overridable(param: &ConfigParam, policy: &DeclaredParams) -> Diagnostic {
     let message = format!(
-        "the parameter `{}` of `{}` is not an application's to set",
+        "an application cannot set the parameter `{}` of `{}`",
         param.setting.name, policy.identity
     );
     let help = match policy.overridable.as_slice() {
-        [] => "the policy marks no parameter `overridable`".to_owned(),
-        names => format!("the policy lets an application set {}", names.join(", ")),
+        [] => "the policy marks no parameter as `overridable`".to_owned(),
+        names => format!("an application can set {}", names.join(", ")),
     };
     Diagnostic::error(Code::BadParam, message)
         .at(param.at.clone(), "here")

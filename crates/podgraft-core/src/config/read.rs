@@ -109,10 +109,13 @@ fn refuse_other_fields(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
 }
 
 fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {
-    let message = format!("an application's own folder cannot set `{key}`");
+    let message = format!("an application's own configuration cannot set `{key}`");
     document
         .key_error(Code::BadPolicy, &Path::of(&[key]), message)
-        .help("it may set `params` that a policy marks `overridable`; everything else is the operator's")
+        .help(
+            "set only `params` that a policy marks as `overridable`; everything else is for the \
+             operator",
+        )
 }
 
 /// Parses a file with exactly one document and passes it to `read`.
@@ -125,13 +128,13 @@ fn with_document<T>(
         parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
     let &[root] = tree.roots() else {
         let message = format!(
-            "`{}` must hold one document, and holds {}",
+            "`{}` must contain one document, but it contains {}",
             file.name,
             tree.roots().len()
         );
         let problem = Diagnostic::error(Code::BadPolicy, message);
         return Err(vec![match tree.roots().get(1) {
-            Some(&second) => problem.at(file.place(tree.span(second)), "the second one"),
+            Some(&second) => problem.at(file.place(tree.span(second)), "the second document"),
             None => problem.at(file.place(0..0), "in this file"),
         }]);
     };
@@ -149,7 +152,7 @@ pub(crate) fn check_kind(
     for (key, wanted) in [("apiVersion", API_VERSION), ("kind", kind)] {
         if document.text(&[key]) != Some(wanted) {
             let message =
-                format!("a {subject} begins with `apiVersion: {API_VERSION}` and `kind: {kind}`");
+                format!("a {subject} must have `apiVersion: {API_VERSION}` and `kind: {kind}`");
             let at = Path::of(&[key]);
             return Err(vec![document.error(Code::BadPolicy, &at, message)]);
         }
@@ -171,7 +174,7 @@ pub(crate) fn typed<T: DeserializeOwned>(
     subject: &str,
 ) -> Result<T, Vec<Diagnostic>> {
     serde_json::from_value(document.value.clone()).map_err(|error| {
-        let message = format!("the {subject} cannot be read: {error}");
+        let message = format!("the {subject} is not valid: {error}");
         vec![document.error(Code::WrongType, &Path::default(), message)]
     })
 }
@@ -243,11 +246,11 @@ impl ConfigReader<'_, '_> {
             match Danger::find(word) {
                 Some(danger) => dangers.push(danger),
                 None => {
-                    let help = meant(word, Danger::names(), "the words are");
+                    let help = meant(word, Danger::names(), "valid values:");
                     let problem = self.document.error(
                         Code::BadPolicy,
                         &at.index(index),
-                        format!("there is no danger `{word}`"),
+                        format!("unknown danger `{word}`"),
                     );
                     self.problems.push(problem.help(help));
                 }
@@ -385,7 +388,7 @@ impl ConfigReader<'_, '_> {
             if news.iter().all(|new| new.is_none()) {
                 self.report_error(
                     &at.index(index),
-                    "this changes nothing: add `newName`, `newTag`, `tagSuffix` or `digest`",
+                    "this changes nothing: add `newName`, `newTag`, `tagSuffix`, or `digest`",
                 );
             }
         }
@@ -430,7 +433,7 @@ impl ConfigReader<'_, '_> {
             {
                 self.report_error(
                     &at.key(policy).key(name.0),
-                    "a parameter takes no `${...}`: write the value itself",
+                    "a parameter cannot contain `${...}`: write the value itself",
                 );
             }
         }

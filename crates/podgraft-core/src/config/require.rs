@@ -44,8 +44,8 @@ impl CoverageRequirement {
     /// # Errors
     /// A text that has neither form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const WANTED: &str = "wanted POLICY=NUMBER, such as agent=3, or POLICY:SELECTOR with the selector as \
-                              `kubectl -l` takes it, such as agent:runtime=java";
+        const WANTED: &str = "expected POLICY=NUMBER, such as agent=3, or POLICY:SELECTOR with a \
+                              selector as for `kubectl -l`, such as agent:runtime=java";
         let of = |policy: &str, coverage| CoverageRequirement {
             policy: policy.to_owned(),
             coverage,
@@ -54,14 +54,14 @@ impl CoverageRequirement {
         let parsed = match text.split_once(':') {
             Some((policy, selector)) => {
                 let parsed = parse_selector(selector)
-                    .ok_or_else(|| format!("`{selector}` is no selector; {WANTED}"))?;
+                    .ok_or_else(|| format!("`{selector}` is not a selector; {WANTED}"))?;
                 of(policy, Coverage::All(parsed, selector.to_owned()))
             }
             None => {
                 let (policy, number) = text.split_once('=').ok_or(WANTED)?;
                 let number = number
                     .parse()
-                    .map_err(|_| format!("`{number}` is no number; {WANTED}"))?;
+                    .map_err(|_| format!("`{number}` is not a number; {WANTED}"))?;
                 of(policy, Coverage::AtLeast(number))
             }
         };
@@ -94,13 +94,13 @@ impl CoverageRequirement {
                     .peekable();
                 if found.peek().is_none() {
                     let message = format!(
-                        "policy `{}` must be for all workloads with {text}, and there is none",
+                        "policy `{}` must apply to all workloads with {text}, but there are none",
                         self.policy
                     );
                     return vec![self.problem(
                         message,
                         None,
-                        "a requirement that finds nothing guards nothing: correct the selector",
+                        "correct the selector: a requirement that matches nothing checks nothing",
                     )];
                 }
                 let missed = found.filter(|(_, workload)| !self.is_met(workload));
@@ -125,11 +125,11 @@ impl CoverageRequirement {
 
     fn not_given(&self, given: &[String]) -> Diagnostic {
         let message = format!(
-            "the policy `{}` is required, and no given policy has this name",
+            "policy `{}` is required, but no given policy has this name",
             self.policy
         );
         let names = given.iter().map(String::as_str);
-        let help = meant(&self.policy, names, "the given policies are");
+        let help = meant(&self.policy, names, "given policies:");
         self.problem(message, None, &help)
     }
 
@@ -146,7 +146,7 @@ impl CoverageRequirement {
             }
         };
         let message = format!(
-            "policy `{}` must be for at least {}, and is for {}{named}",
+            "policy `{}` must apply to at least {}, but applies to {}{named}",
             self.policy,
             count(wanted, "workload"),
             covered.len()
@@ -154,7 +154,7 @@ impl CoverageRequirement {
         self.problem(
             message,
             None,
-            "`podgraft explain` says why it is not for the others",
+            "run `podgraft explain` to see why it does not apply to the others",
         )
     }
 
@@ -169,12 +169,13 @@ impl CoverageRequirement {
             Some(_) | None => String::new(),
         };
         let message = format!(
-            "policy `{}` must be for all workloads with {selector}, and is not for {title}{reason}",
+            "policy `{}` must apply to all workloads with {selector}, but does not apply to \
+             {title}{reason}",
             self.policy
         );
         let place = Place::of_line(file, workload.line);
-        let help =
-            "change the policy's `match` or the workload so that it applies, or the requirement";
+        let help = "change the policy's `match` or the workload so that it applies, or change the \
+                    requirement";
         self.problem(message, Some(place), help).of_workload(title)
     }
 
@@ -295,14 +296,14 @@ impl ConfigReader<'_, '_> {
                     if text.is_empty() {
                         self.report_error(
                             &at.key("selector"),
-                            "this selector finds everything: name a label",
+                            "this selector matches everything: specify a label",
                         );
                         continue;
                     }
                     Coverage::All(selector, text)
                 }
                 (Some(_), Some(_)) | (None, None) => {
-                    self.report_error(&at, "write either `atLeast` or `selector`");
+                    self.report_error(&at, "set either `atLeast` or `selector`");
                     continue;
                 }
             };

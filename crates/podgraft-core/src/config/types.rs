@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::policy::images::ImageMirror;
 use crate::policy::native::types::{Containers, Filter, Scalar};
 
-/// `podgraft.yaml`: what holds wherever podgraft runs in a repository, or on a host.
+/// `podgraft.yaml`: the configuration for every podgraft run in a repository or on a host.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -16,50 +16,50 @@ pub struct ConfigFile {
     pub api_version: String,
     /// `Config`.
     pub kind: String,
-    /// Not used; a name for people.
+    /// Not used; a name for readers.
     pub metadata: Option<ObjectMeta>,
     /// Everything else.
     #[serde(flatten)]
     pub settings: Settings,
-    /// Globs: in folders, only these files.
+    /// Globs: in folders, read only these files.
     #[serde(default)]
     pub include: Vec<String>,
-    /// Globs: in folders, not these files and folders.
+    /// Globs: in folders, skip these files and folders.
     #[serde(default)]
     pub exclude: Vec<String>,
-    /// The namespace of objects that state none, by the folder of their file: globs, of which the first that fits counts.
+    /// The namespace of objects that specify none, by a glob for the folder of their file; the first match is used.
     #[serde(default)]
     pub namespaces: BTreeMap<String, String>,
-    /// The namespace of objects that state none, in all other files.
+    /// The namespace of objects that specify none, in all other files.
     pub namespace: Option<String>,
     /// Variables that images set, such as `app:JAVA_TOOL_OPTIONS=-Xmx1g`.
     #[serde(default)]
     pub image_env: Vec<String>,
-    /// Warnings fail.
+    /// Whether warnings are errors.
     #[serde(default)]
     pub strict: bool,
-    /// What must be true of all workloads together; `check` fails where it is not.
+    /// Requirements on all workloads together; `check` fails if they are not met.
     #[serde(default)]
     pub require: Vec<RequireEntry>,
     /// Findings that are known and accepted.
     #[serde(default)]
     pub acknowledge: Vec<AcknowledgeEntry>,
-    /// An application's own `podgraft.yaml` may set parameters that a policy marks `overridable`.
+    /// Whether an application's own `podgraft.yaml` can set parameters that a policy marks as `overridable`.
     #[serde(default)]
     pub allow_application_config: bool,
 }
 
-/// Workloads that a policy must be for.
+/// Workloads that a policy must apply to.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RequireEntry {
     /// The policy.
     pub policy: String,
-    /// It must be for so many workloads.
+    /// The minimum number of workloads that the policy must apply to.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub at_least: Option<i64>,
-    /// It must be for all workloads whose pod template has these labels.
+    /// The policy must apply to all workloads whose pod template has these labels.
     pub selector: Option<LabelSelector>,
 }
 
@@ -69,20 +69,20 @@ pub struct RequireEntry {
 pub struct AcknowledgeEntry {
     /// The code of the finding.
     pub code: String,
-    /// Only of these workloads, as `--workload` takes them.
+    /// Only for these workloads, in the form of `--workload`.
     pub workload: Option<String>,
-    /// Only of this policy.
+    /// Only for this policy.
     pub policy: Option<String>,
     /// Why it is accepted.
     pub reason: String,
 }
 
-/// A policy, and what is other here than in its file.
+/// A policy, and what is different here from its file.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PolicyEntry {
-    /// As `-p` takes it.
+    /// In the form of `-p`.
     Given(String),
     /// With changes.
     Changed(Box<ChangedPolicy>),
@@ -92,16 +92,16 @@ pub enum PolicyEntry {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangedPolicy {
-    /// The policy, as `-p` takes it.
+    /// The policy, in the form of `-p`.
     pub r#use: String,
-    /// The SHA-256 of its file, in hexadecimal digits: another file is refused.
+    /// The SHA-256 of its file, in hexadecimal digits: a different file is rejected.
     pub sha256: Option<String>,
-    /// Values of its parameters.
+    /// The values of its parameters.
     #[serde(default)]
     pub params: BTreeMap<String, Scalar>,
-    /// Each of these takes the place of the same field of the policy's `match`.
+    /// Each of these replaces the same field of the policy's `match`.
     pub r#match: Option<Filter>,
-    /// Each of these takes the place of the same field of the policy's `containers`.
+    /// Each of these replaces the same field of the policy's `containers`.
     pub containers: Option<Containers>,
 }
 
@@ -114,7 +114,7 @@ pub struct FunctionFile {
     pub api_version: String,
     /// `PodgraftFunction`.
     pub kind: String,
-    /// A name for people, and what a host notes there.
+    /// A name for readers, and annotations of the host.
     pub metadata: Option<ObjectMeta>,
     /// What to do.
     pub spec: FunctionSpec,
@@ -124,7 +124,7 @@ pub struct FunctionFile {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionSpec {
-    /// With which policies.
+    /// The policies and their settings.
     #[serde(flatten)]
     pub settings: Settings,
     /// Apply the policies, or check that they are applied.
@@ -136,30 +136,30 @@ pub struct FunctionSpec {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Mode"))]
 pub enum FunctionMode {
-    /// Applies them.
+    /// Applies the policies.
     #[default]
     Apply,
-    /// Changes nothing, and fails where applying them would: a gate, for `validators`.
+    /// Changes nothing, and fails if applying the policies would: a gate, for `validators`.
     Check,
 }
 
-/// What both have.
+/// The settings that both have.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Settings {
-    /// Policies as `-p` takes them, or with changes; paths from this file's folder.
+    /// Policies in the form of `-p`, or with changes; paths are relative to this file's folder.
     #[serde(default)]
     pub policies: Vec<PolicyEntry>,
-    /// Values of parameters, by the policy's identity and the parameter's name.
+    /// The values of parameters, by the policy's identity and the parameter's name.
     #[serde(default)]
     pub params: BTreeMap<String, BTreeMap<String, Scalar>>,
-    /// More kinds that hold a pod template, such as `argoproj.io/v1alpha1/Rollout=spec.template`.
+    /// More kinds that have a pod template, such as `argoproj.io/v1alpha1/Rollout=spec.template`.
     #[serde(default)]
     pub pod_templates: Vec<String>,
     /// The version of the cluster that the manifests are for, such as `"1.33"`.
     pub kube_version: Option<Scalar>,
-    /// Manifests that are read for facts only; paths from this file's folder.
+    /// Manifests that are only read for facts; paths are relative to this file's folder.
     #[serde(default)]
     pub context: Vec<String>,
     /// The name of this set of policies, for `--prune`.
@@ -169,28 +169,28 @@ pub struct Settings {
     /// What no policy may inject.
     #[serde(default)]
     pub forbid: Vec<String>,
-    /// Other places for the images that policies inject.
+    /// Mirrors for the images that policies inject.
     #[serde(default)]
     pub image_mirrors: Vec<ImageMirror>,
-    /// How the OpenTelemetry Operator is set up, whose work an Instrumentation asks for.
+    /// How the OpenTelemetry Operator is configured, which podgraft imitates for an Instrumentation.
     #[serde(default)]
     pub open_telemetry: OpenTelemetry,
 }
 
-/// How the OpenTelemetry Operator is set up.
+/// How the OpenTelemetry Operator is configured.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenTelemetry {
     /// Its release, such as `0.158.0`.
     pub operator_release: Option<String>,
-    /// What is on beside its defaults: `go`, `nginx`.
+    /// What is enabled in addition to its defaults: `go`, `nginx`.
     #[serde(default)]
     pub enable: Vec<String>,
-    /// What is off: languages, `multi-instrumentation`.
+    /// What is disabled: languages, `multi-instrumentation`.
     #[serde(default)]
     pub disable: Vec<String>,
-    /// The images of languages whose Instrumentation states none.
+    /// The images of languages whose Instrumentation specifies none.
     #[serde(default)]
     pub images: BTreeMap<String, String>,
 }
@@ -201,8 +201,8 @@ pub struct OpenTelemetry {
 pub enum RecordMode {
     /// With `--in-place`, in `podgraft.lock`.
     InPlace,
-    /// By every run, in annotations.
+    /// With every run, in annotations.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }

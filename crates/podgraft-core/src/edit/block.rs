@@ -271,7 +271,7 @@ impl Lowering<'_, '_> {
         if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
             return Err(LoweringError {
                 node: next,
-                reason: "does not begin its line",
+                reason: "does not start its line",
             });
         }
         let (eol, pad) = (line_end_at(text, at), " ".repeat(column));
@@ -313,7 +313,7 @@ impl Lowering<'_, '_> {
         if !text[start..dash].bytes().all(|byte| byte == b' ') {
             return Err(LoweringError {
                 node,
-                reason: "shares its line with the list around it",
+                reason: "shares its line with its parent list",
             });
         }
         self.remove(start..line_behind(text, self.tree.span(node).end));

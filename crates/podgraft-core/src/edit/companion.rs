@@ -23,7 +23,7 @@ use super::text_cache::TextCache;
 
 /// The reason to write nothing behind an object that ends like this: undo could not tell these blanks from the text
 /// that it removes.
-pub(crate) const BLANKS_WITHOUT_END: &str = "ends in blanks without a line end";
+pub(crate) const BLANKS_WITHOUT_END: &str = "ends with spaces and no newline";
 
 /// The block styles of the Lists of a document. Each is read once, however many objects are written into the List.
 #[derive(Debug, Default)]
@@ -170,7 +170,7 @@ fn write_item(
     let edit = index.map(|index| room.remove(index));
     let mut edit = edit.ok_or(LoweringError {
         node: within.item,
-        reason: "has no place behind it",
+        reason: "has no room after it",
     })?;
     let text = tree.text();
     if edit.at.start == text.len() && !text.ends_with('\n') && !tree.kind(within.list).is_flow() {

@@ -95,7 +95,7 @@ fn collection(
     if is_bare(tree, origin) || tree.children(origin).any(|node| is_bare(tree, node)) {
         return Err(LoweringError {
             node: origin,
-            reason: "is a pair without brackets",
+            reason: "is a key-value pair without braces",
         });
     }
     let is_tail_replaced = remove(lowering, origin, entries, writer);

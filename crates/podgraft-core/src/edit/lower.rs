@@ -176,7 +176,7 @@ impl Lowering<'_, '_> {
             .value(&DraftValue::Open(id))
             .ok_or(LoweringError {
                 node: origin,
-                reason: "has no plain value",
+                reason: "has no unambiguous value",
             })?;
         self.write_replacement(origin, &value, around)
     }
@@ -201,7 +201,7 @@ impl Lowering<'_, '_> {
         {
             return Err(LoweringError {
                 node,
-                reason: "has a tag that would speak of the new value",
+                reason: "has a tag that would apply to the new value",
             });
         }
         self.write_replacement(node, value, around)
@@ -311,7 +311,7 @@ impl Lowering<'_, '_> {
         let head = self.behind_properties(key, value);
         let head = head.ok_or(LoweringError {
             node: value,
-            reason: "has an anchor or a tag in another line than its key",
+            reason: "has an anchor or tag on a different line than its key",
         })?;
         // Comments between the key and a value on another line would be lost with it.
         if text[head..start.max(head)].contains('#') {
@@ -354,7 +354,7 @@ impl Lowering<'_, '_> {
     ) -> Result<Arc<Value>, LoweringError> {
         self.draft.shared_value(part).ok_or(LoweringError {
             node: near,
-            reason: "has no plain value",
+            reason: "has no unambiguous value",
         })
     }
 }

@@ -72,7 +72,7 @@ impl Lowering<'_, '_> {
         // The first field of a list item shares its line with the dash. The next field moves up to its place.
         let node = *first;
         let Some(&(next, _)) = next else {
-            let reason = "shares its line with what is around it";
+            let reason = "shares its line with other content";
             return Err(LoweringError { node, reason });
         };
         let to = self.tree.start_with_properties(next);
@@ -83,7 +83,7 @@ impl Lowering<'_, '_> {
             .last()
             .map_or(start, |&(_, value)| self.tree.span(value).end);
         if text[last.min(to)..to].contains('#') {
-            let reason = "shares its line with a dash, and a comment follows it";
+            let reason = "shares its line with a dash and is followed by a comment";
             return Err(LoweringError { node, reason });
         }
         self.remove(start..to);

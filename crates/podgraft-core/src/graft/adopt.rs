@@ -266,12 +266,17 @@ pub(super) fn not_adopted(planned: WorkloadPlan<'_>) -> Vec<PolicyReport> {
 /// Why a policy was not adopted that selects the workload.
 fn reason_against(report: &PolicyReport, diagnostics: &[Diagnostic]) -> Option<String> {
     match &report.outcome {
-        Outcome::Injected(changes) => Some(format!("{} is not there", list(changes))),
-        Outcome::UpToDate => Some("nothing of it is there, or not by itself".to_owned()),
+        Outcome::Injected(changes) => Some(format!("missing {}", list(changes))),
+        Outcome::UpToDate => {
+            Some("nothing that it injects is present, or not on its own".to_owned())
+        }
         Outcome::Failed(_) => {
             let mut errors = diagnostics.iter().filter(|problem| problem.is_error());
             let problem = errors.find(|problem| problem.policy.as_ref() == Some(&report.policy));
-            Some(problem.map_or_else(|| "it fails".to_owned(), |problem| problem.message.clone()))
+            Some(problem.map_or_else(
+                || "the policy fails".to_owned(),
+                |problem| problem.message.clone(),
+            ))
         }
         Outcome::TakenOut(_) | Outcome::Skipped(_) => None,
     }

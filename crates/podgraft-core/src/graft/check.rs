@@ -37,11 +37,11 @@ pub(super) fn check(
             format!("there is {}{at}", difference.description)
         }
     };
-    let message = format!("the edited document is not what was planned: {defect}");
+    let message = format!("the edited document differs from the plan: {defect}");
     let node = drafts.first().map_or(0..0, |(node, _)| tree.span(*node));
     let problem = Diagnostic::error(Code::Internal, message);
     let problem = problem.at(source.place(node), "in this document");
-    let help = "this is a bug of podgraft; nothing was written. Please report it with the document";
+    let help = "this is a bug in podgraft, and nothing was written; report it with the document";
     Some(problem.help(help))
 }
 

@@ -69,8 +69,8 @@ fn value_of(tree: &Tree<'_>, node: NodeId) -> Value {
 
 /// The error for a text that [`is_rest_of`] does not take.
 pub(super) fn pruned_too_much(place: Place) -> Diagnostic {
-    let message = "the file without its generated objects is not what was planned";
-    let help = "this is a bug of podgraft; nothing was written. Please report it with the file";
+    let message = "the file without its generated objects differs from the plan";
+    let help = "this is a bug in podgraft, and nothing was written; report it with the file";
     Diagnostic::error(Code::Internal, message)
         .at(place, "in this file")
         .help(help)

@@ -159,7 +159,7 @@ fn cannot_write(
     refusal: &LoweringError,
 ) -> Box<Diagnostic> {
     let message = format!(
-        "the {} cannot be written behind {}: what stands here {}",
+        "the {} cannot be written after {}: the YAML here {}",
         companion.name,
         workload.title(),
         refusal.reason
@@ -167,7 +167,7 @@ fn cannot_write(
     let problem =
         Diagnostic::error(Code::CannotEdit, message).at(workload.place(refusal.node), "here");
     Box::new(problem.help(
-        "write it in block style, `key: value` lines and `- item` lines, each with its line end",
+        "write it in block style, as `key: value` and `- item` lines that each end with a newline",
     ))
 }
 

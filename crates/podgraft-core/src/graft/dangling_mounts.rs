@@ -48,13 +48,13 @@ pub(super) fn dangling_mounts(
 
 fn has_no_volume(workload: &Workload<'_>, path: &str, volume: &str) -> Diagnostic {
     let message = format!(
-        "{} of {} comes back, and the volume `{volume}` that it mounts is not there",
+        "undo restores {} of {}, but the volume `{volume}` that it mounts does not exist",
         words_of(path),
         workload.title()
     );
     Diagnostic::warning(Code::Invalid, message)
         .at(workload.name_place(), "this workload")
-        .help("add the volume, or take the mount out")
+        .help("add the volume, or remove the mount")
 }
 
 fn loses_volume(workload: &Workload<'_>, path: &str, volume: &str, record: &Record) -> Diagnostic {
@@ -64,16 +64,16 @@ fn loses_volume(workload: &Workload<'_>, path: &str, volume: &str, record: &Reco
         format!(" of policy `{}`", policy.policy)
     });
     let message = format!(
-        "{}{of_policy} needs the volume `{volume}` of {}, which would be taken out",
+        "{}{of_policy} needs the volume `{volume}` of {}, which would be removed",
         words_of(path),
         workload.title()
     );
     let help = match owner {
         Some(owner) => format!(
-            "take `{}` out, too, or let it bring the volume itself",
+            "also remove `{}`, or add the volume to that policy",
             owner.policy
         ),
-        None => "take the mount out, or add a volume of this name".to_owned(),
+        None => "remove the mount, or add a volume with this name".to_owned(),
     };
     Diagnostic::error(Code::Invalid, message)
         .at(workload.name_place(), "this workload")

@@ -105,7 +105,7 @@ impl<'a> DocumentTask<'a> {
         let before = std::str::from_utf8(&self.bytes[..until]).unwrap_or_default();
         let problem = Diagnostic::error(Code::NotUtf8, "these bytes are not UTF-8");
         Err(problem
-            .at(source(before).place(until..until), "from here on")
+            .at(source(before).place(until..until), "starting here")
             .help("save the file as UTF-8"))
     }
 }

@@ -198,16 +198,18 @@ fn not_idempotent(
     let policy = doubt.policy;
     let (label, help) = match doubt.cause {
         DoubtCause::ReadsItself => (
-            "this reads what it writes",
-            "ask first whether it is done: a `test` in the patch, or a condition in the expression",
+            "this reads its own output",
+            "check first whether the change is already made: add a `test` to the patch, or a \
+             condition to the expression",
         ),
         DoubtCause::OtherSeparator => (
-            "another text is joined with another `separator`, and a second run does not find this one",
-            "give all texts of it the same `separator`, or use `apply --in-place`, which records what was there before",
+            "another text uses a different `separator`, so a second run does not find this one",
+            "use the same `separator` for all texts, or use `apply --in-place`, which records the \
+             original value",
         ),
     };
     let message = format!(
-        "applied to its own result, policy `{}` would change {} once more: {}",
+        "policy `{}` is not idempotent: applied to its own result, it changes {} again: {}",
         policy.identity,
         workload.title(),
         list(more)

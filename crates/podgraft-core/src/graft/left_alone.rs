@@ -17,7 +17,7 @@ use super::refusals::refuse_pod;
 impl DocumentTask<'_> {
     /// The policy reports of a workload that `--workload` excludes.
     pub(super) fn not_asked_for(&self) -> Vec<PolicyReport> {
-        let skip = Skip::because(SkipCause::NotAskedFor, "not among those of --workload");
+        let skip = Skip::because(SkipCause::NotAskedFor, "not matched by --workload");
         self.report_all_policies(&Outcome::Skipped(skip))
     }
 
@@ -123,23 +123,23 @@ impl DocumentTask<'_> {
 
 fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {
     let message = format!(
-        "{} carries what policy `{policy}` injected, which is not among the given policies",
+        "{} contains injections of policy `{policy}`, which is not among the given policies",
         workload.title()
     );
     Diagnostic::warning(Code::Orphaned, message)
-        .at(workload.place(marker), "injected by these")
+        .at(workload.place(marker), "injected by these policies")
         .of_policy(policy)
 }
 
 fn orphan_help(workload: &Workload<'_>, name: &str, has_record: bool) -> String {
     match has_record {
         true => format!(
-            "give the policy, too, or take it out with `{}`",
+            "pass the policy as well, or remove it with `{}`",
             undo_command(name, &workload.source.name)
         ),
         false => format!(
-            "give the policy, too, or take out by hand what it injected, and `{name}` out of {MARKER}: without a record \
-             nothing else does"
+            "pass the policy as well, or remove by hand what it injected and `{name}` from \
+             {MARKER}: without a record, podgraft cannot"
         ),
     }
 }

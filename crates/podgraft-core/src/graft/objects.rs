@@ -77,13 +77,10 @@ impl<'a> DocumentTask<'a> {
                 })
             }
             Err(PodTemplateError::WrongShape(node)) => {
-                let message = format!(
-                    "this {} has something else where its pod template should be",
-                    object.kind
-                );
+                let message = format!("the pod template of this {} is not a mapping", object.kind);
                 let problem = Diagnostic::error(Code::Invalid, message);
                 let place = source.place(tree.span(node));
-                ObjectClass::of_problem(problem.at(place, "not a mapping"))
+                ObjectClass::of_problem(problem.at(place, "expected a mapping"))
             }
         }
     }
@@ -113,21 +110,23 @@ impl<'a> DocumentTask<'a> {
             Some(row) => {
                 let given = format!("{}/{}", row.api_version, row.kind);
                 let message = format!(
-                    "the kind here is `{api_version}/{kind}`, and `--pod-template` has `{given}`"
+                    "the kind of this object is `{api_version}/{kind}`, but `--pod-template` has \
+                     `{given}`"
                 );
                 Diagnostic::warning(Code::UnknownKind, message)
                     .help(format!("did you mean `{api_version}/{kind}={path}`?"))
             }
             None => {
                 let message = format!(
-                    "a {kind} of {api_version} holds something like a pod template, and podgraft does not know this kind"
+                    "a {kind} of {api_version} seems to contain a pod template, but podgraft does \
+                     not know this kind"
                 );
                 let flag = format!("--pod-template {api_version}/{kind}={path}");
                 Diagnostic::note(Code::UnknownKind, message)
                     .help(format!("to inject into it: {flag}"))
             }
         };
-        Some(problem.at(source.place(tree.span(object.node)), "left as it is"))
+        Some(problem.at(source.place(tree.span(object.node)), "left unchanged"))
     }
 
     /// A warning if `--pod-template` has the kind with a path that leads nowhere, and the object has something like a pod
@@ -150,7 +149,7 @@ impl<'a> DocumentTask<'a> {
         );
         let help = format!("did you mean `{path}`?");
         let problem = Diagnostic::warning(Code::UnknownKind, message).help(help);
-        Some(problem.at(source.place(tree.span(object.node)), "left as it is"))
+        Some(problem.at(source.place(tree.span(object.node)), "left unchanged"))
     }
 
     /// Reports the objects that policies would generate for the workloads of a document. Writes nothing. `stripped` is
@@ -279,10 +278,10 @@ pub(super) fn api_service(
         return None;
     }
     let message = format!(
-        "the APIService `{}` has a name that is not its version and group",
+        "the name of the APIService `{}` does not match its version and group",
         text(name)
     );
     let problem = Diagnostic::error(Code::WrongName, message);
     let problem = problem.at(source.place(tree.span(name)), "this name");
-    Some(problem.help(format!("call it `{wanted}`")))
+    Some(problem.help(format!("rename it to `{wanted}`")))
 }

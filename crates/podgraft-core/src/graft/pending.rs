@@ -277,7 +277,7 @@ impl<'a> DocumentTask<'a> {
             false => self
                 .wanted(&workload, &planned, earlier.current)
                 .unwrap_or_else(|| {
-                    let message = format!("{} has no plain value", workload.title());
+                    let message = format!("{} has no unambiguous value", workload.title());
                     let problem = Diagnostic::error(Code::Internal, message);
                     problems.push(problem.at(workload.name_place(), "here"));
                     DesiredState::Same

@@ -57,9 +57,9 @@ impl DocumentTask<'_> {
                     matches!(outcome, Outcome::Injected(changes) if changes.iter().any(is_target))
                 });
                 problems.push(warning.help(match (is_gone, is_put_back) {
-                    (true, _) => "what it was changed to stays, and is no longer recorded",
-                    (false, true) => "the policy puts its own value there again",
-                    (false, false) => "what it was changed to stays",
+                    (true, _) => "the changed value stays and is no longer recorded",
+                    (false, true) => "the policy sets its own value again",
+                    (false, false) => "the changed value stays",
                 }));
             }
         }
@@ -69,14 +69,14 @@ impl DocumentTask<'_> {
 
 pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
     let message = format!(
-        "{} of {} was changed since policy `{policy}` put it there",
+        "{} of {} was changed after policy `{policy}` injected it",
         words_of(path),
         workload.title()
     );
     let problem =
         Diagnostic::error(Code::ChangedSince, message).at(workload.name_place(), "this workload");
     problem.help(format!(
-        "to take it out all the same: {}",
+        "to remove it anyway: {}",
         forced_undo_command(policy, &workload.source.name)
     ))
 }
@@ -85,48 +85,54 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
 /// places in its text may have moved. `has_left`: values that somebody changed stay.
 pub(super) fn changed_form(has_left: bool) -> Diagnostic {
     let extent = match has_left {
-        true => "does not give back every byte here",
-        false => "gives back every value here and not every byte",
+        true => "does not restore every byte here",
+        false => "restores every value here, but not every byte",
     };
-    let message = format!(
-        "undo {extent}: somebody changed the object since, and what podgraft noted of its text is not found again"
-    );
-    Diagnostic::note(Code::InexactUndo, message)
-        .help("the quotes, the order of keys or the place of a comment may be others than before the injection")
+    let message =
+        format!("undo {extent}: the object was changed, and the recorded text is no longer in it");
+    Diagnostic::note(Code::InexactUndo, message).help(
+        "check the result: quotes, key order, and the positions of comments may differ from the \
+         original",
+    )
 }
 
 /// What to do where a workload is not in podgraft.lock under its name.
-const AFTER_A_RENAME: &str = "after a rename, write the new name into the lines of podgraft.lock; after a copy, add lines \
-                              with it; to keep the values as they are, take off the annotation podgraft.dev/applied, or \
-                              run `podgraft adopt --in-place` with the same policies";
+const AFTER_A_RENAME: &str = "after a rename, change the name in the lines of podgraft.lock; after \
+                              a copy, add lines with the new name; to keep the values as they are, \
+                              remove the annotation podgraft.dev/applied, or run `podgraft adopt \
+                              --in-place` with the same policies";
 
 pub(super) fn unreadable(error: &RecordError, place: Place) -> Diagnostic {
     let label = match error {
-        RecordError::Locked(_) => "injected by these",
+        RecordError::Locked(_) => "injected by these policies",
         RecordError::Ambiguous | RecordError::Containers(..) => "for this workload",
         _ => "the record",
     };
     let (message, help) = match error {
         RecordError::Ambiguous => (
-            "what was injected cannot be told: readers disagree about some value in the workload"
+            "the injected content cannot be determined: YAML readers disagree about a value in the \
+             workload"
                 .to_owned(),
-            "take out the key that stands twice, or the tag that Kubernetes does not know",
+            "remove the duplicate key, or the tag that Kubernetes does not know",
         ),
         RecordError::Damaged(defect) => (
             format!("this record cannot be read: {defect}"),
-            "restore the annotation from the file's history, or take it off together with what was injected",
+            "restore the annotation from the file's history, or remove it together with the \
+             injected content",
         ),
         RecordError::Version(version) => (
-            format!("this record is of version {version}, which a later podgraft wrote"),
-            "use that podgraft",
+            format!("this record has version {version}, which a newer podgraft wrote"),
+            "upgrade podgraft",
         ),
         RecordError::Containers(name, others) => (
             format!(
-                "the container `{name}` was injected into and is gone, and it may be any of these now: {}",
+                "the container `{name}` has recorded injections but is gone; it may have been \
+                 renamed to any of: {}",
                 others.join(", ")
             ),
-            "rename one container at a time, with a run in place between; to keep the values as they are, take off the \
-             annotation podgraft.dev/applied, or run `podgraft adopt --in-place` with the same policies",
+            "rename one container at a time, and run `apply --in-place` after each; to keep the \
+             values as they are, remove the annotation podgraft.dev/applied, or run `podgraft \
+             adopt --in-place` with the same policies",
         ),
         RecordError::Locked(error) => explain_lock(error),
     };
@@ -140,7 +146,7 @@ fn explain_lock(error: &LockedRecordError) -> (String, &'static str) {
     match error {
         LockedRecordError::Texts { path, texts } => (
             format!(
-                "podgraft.lock does not say which text was joined to {}, which contains several that it may be: {}",
+                "podgraft.lock does not say which of several texts was joined to {}: {}",
                 words_of(path),
                 texts
                     .iter()
@@ -148,19 +154,21 @@ fn explain_lock(error: &LockedRecordError) -> (String, &'static str) {
                     .collect::<Vec<_>>()
                     .join(", ")
             ),
-            "write `\"text\": \"THE TEXT\"` into the entry of the variable in the workload's line of podgraft.lock",
+            "add `\"text\": \"THE TEXT\"` to the entry of the variable in the workload's line of \
+             podgraft.lock",
         ),
         LockedRecordError::MissingContent { path } => (
             format!(
-                "podgraft.lock does not say any more what was put at {}",
+                "podgraft.lock no longer says what was injected at {}",
                 words_of(path)
             ),
-            "after a merge, keep the `item` and `text` lines of both sides of podgraft.lock: take them from its \
-             history. Or run `podgraft adopt --in-place` with the same policies, which records what is there",
+            "restore the `item` and `text` lines of both sides of the merge from the history of \
+             podgraft.lock, or run `podgraft adopt --in-place` with the same policies, which \
+             records the current content",
         ),
         LockedRecordError::Workloads(names) => (
             format!(
-                "podgraft.lock does not name this workload, and it may have been any of these: {}",
+                "podgraft.lock does not list this workload, which may have been any of: {}",
                 some_of(names)
             ),
             AFTER_A_RENAME,
@@ -171,12 +179,12 @@ fn explain_lock(error: &LockedRecordError) -> (String, &'static str) {
 /// Warns of a workload that is not in the lock file and has the record of another one.
 pub(super) fn copied_originals(from: &WorkloadKey) -> Diagnostic {
     let message = format!(
-        "podgraft.lock does not name this workload; what stood there before is taken from {}",
+        "podgraft.lock does not list this workload; its original values are taken from {}",
         from.title()
     );
     Diagnostic::warning(Code::NoRecord, message).help(
-        "`podgraft undo` gives these values back. If the workload is no copy of that one, and its line was lost, \
-         restore podgraft.lock from its history",
+        "`podgraft undo` restores these values; if the workload is not a copy of that one and its \
+         line was lost, restore podgraft.lock from its history",
     )
 }
 
@@ -193,14 +201,15 @@ pub(super) fn without_record(workload: &Workload<'_>, options: &Options) -> Opti
         return None;
     }
     let message = format!(
-        "{} is marked as injected and has no record of it, so it is not undone",
+        "{} is marked as injected but has no record, so it is not undone",
         workload.title()
     );
     let problem = Diagnostic::warning(Code::NoRecord, message)
-        .at(workload.place(marker), "injected by these");
-    Some(
-        problem.help("restore the file from its history, or run `apply --in-place` with the policies that injected it: it records what is as they want it"),
-    )
+        .at(workload.place(marker), "injected by these policies");
+    Some(problem.help(
+        "restore the file from its history, or run `apply --in-place` with the policies that \
+         injected it, which records everything that matches them",
+    ))
 }
 
 /// Explains why what was injected cannot be taken out of a document.
@@ -218,12 +227,13 @@ pub(super) fn explain(
         RemovalObstacle::CannotWrite(LoweringError { node, .. }) => (
             *node,
             Code::CannotEdit,
-            "write it in block style, `key: value` lines and `- item` lines",
+            "write it in block style, as `key: value` and `- item` lines",
         ),
         RemovalObstacle::Forged(at) | RemovalObstacle::TooDeep(at) => (
             *at,
             Code::BadRecord,
-            "somebody changed the record: restore it from the file's history, or take it off together with what was injected",
+            "the record was changed: restore it from the file's history, or remove it together \
+             with the injected content",
         ),
         RemovalObstacle::Wrong(_) => {
             let node = recorded
@@ -232,12 +242,12 @@ pub(super) fn explain(
             (
                 node,
                 Code::Internal,
-                "this is a bug of podgraft; nothing was written. Please report it with the document",
+                "this is a bug in podgraft, and nothing was written; report it with the document",
             )
         }
     };
     let reason = reason_of(obstacle);
-    let message = format!("what was injected cannot be taken out here: {reason}");
+    let message = format!("the injected content cannot be removed here: {reason}");
     Diagnostic::error(code, message)
         .at(source.place(tree.span(node)), "here")
         .help(help)
@@ -248,9 +258,9 @@ pub(super) fn reason_of(obstacle: &RemovalObstacle) -> String {
     match obstacle {
         RemovalObstacle::Refused(refusal) => explain_refusal(refusal.reason).1.to_owned(),
         RemovalObstacle::CannotWrite(LoweringError { reason, .. }) => format!("it {reason}"),
-        RemovalObstacle::Forged(_) => "the record says that other values stood there".to_owned(),
+        RemovalObstacle::Forged(_) => "the record lists different values".to_owned(),
         RemovalObstacle::TooDeep(_) => format!(
-            "with what the record says the document would nest deeper than {MAX_DEPTH} levels"
+            "with the recorded values, the document would nest deeper than {MAX_DEPTH} levels"
         ),
         RemovalObstacle::Wrong(difference) => difference.clone(),
     }

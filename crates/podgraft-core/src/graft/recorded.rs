@@ -93,7 +93,7 @@ impl RecordedDocument<'_> {
         let place = self.source.place(self.tree.span(recorded_object.at));
         policies
             .any(|policy| policy.effects.has_originals())
-            .then(|| copied_originals(from).at(place, "injected by these"))
+            .then(|| copied_originals(from).at(place, "injected by these policies"))
     }
 }
 

@@ -34,10 +34,10 @@ fn refuse_keys(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Option<Dia
         .filter_map(|key| tree.get(root, key));
     let tagged = values.find(|&value| scalar_value(tree, value).is_err())?;
     let place = source.place(tree.span(tagged));
-    let message = "this object hides its kind behind a tag";
+    let message = "this object hides its kind behind a YAML tag";
     let problem = Diagnostic::error(Code::CannotEdit, message);
-    let problem = problem.at(place, "readers disagree about this");
-    Some(problem.help("write the kind out"))
+    let problem = problem.at(place, "YAML readers disagree about this value");
+    Some(problem.help("write the value without the tag"))
 }
 
 /// Refuses an object that begins on the line of the `---`.
@@ -50,10 +50,10 @@ fn refuse_first_line(tree: &Tree<'_>, root: NodeId, source: &Source<'_>) -> Opti
     if !tree.kind(root).is_collection() || !is_separator {
         return None;
     }
-    let message = "a document begins on the line of its `---`, which kubectl refuses";
+    let message = "a document starts on the same line as its `---`, which kubectl rejects";
     let problem = Diagnostic::error(Code::CannotEdit, message);
-    let problem = problem.at(source.place(start..start), "begins here");
-    Some(problem.help("put it on the next line"))
+    let problem = problem.at(source.place(start..start), "starts here");
+    Some(problem.help("move it to the next line"))
 }
 
 /// Refuses a workload with a duplicate key in a field that selection reads.
@@ -66,11 +66,11 @@ pub(super) fn refuse_workload(workload: &Workload<'_>) -> Option<Diagnostic> {
 pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
     if let Some(node) = workload.malformed_containers() {
         let message = format!(
-            "the containers of {} are no list of mappings",
+            "the containers of {} are not a list of mappings",
             workload.title()
         );
-        let problem = Diagnostic::error(Code::Invalid, message)
-            .at(workload.place(node), "this is something else");
+        let problem =
+            Diagnostic::error(Code::Invalid, message).at(workload.place(node), "wrong type");
         let help = "write them as a list: `- name: NAME` and the other fields below it";
         return Some(problem.help(help));
     }
@@ -80,13 +80,13 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
             _ => "an annotation",
         };
         let message = format!(
-            "{subject} of {} is no string, and an API server refuses it",
+            "{subject} of {} is not a string, so the API server rejects it",
             workload.title()
         );
         let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "here");
         let help = match workload.tree.scalar(workload.tree.follow(node)) {
             Some(text) => format!("quote it: \"{text}\""),
-            None => "write it as one string, in quotes or behind `|`".to_owned(),
+            None => "write it as one string, in quotes or after `|`".to_owned(),
         };
         return Some(problem.help(help));
     }
@@ -104,34 +104,38 @@ pub(super) fn duplicate_in(tree: &Tree<'_>, key: NodeId, source: &Source<'_>) ->
     let place = source.place(tree.span(key));
     let key = tree.scalar(key).unwrap_or_default();
     if key == "<<" {
-        let message = "this `<<` brings a key that stands before it in the same mapping";
+        let message = "this `<<` merges a key that is already defined in the same mapping";
         return Diagnostic::error(Code::DuplicateKey, message)
             .at(
                 place,
-                "the merged one counts to kubectl, the other one to most readers",
+                "kubectl uses the merged value, most other readers the earlier one",
             )
-            .help("write the `<<` first in its mapping, or take one of the two keys out");
+            .help("move the `<<` to the start of its mapping, or remove one of the two keys");
     }
-    let message = format!("the key `{key}` stands twice in one mapping");
+    let message = format!("the key `{key}` is defined twice in one mapping");
     Diagnostic::error(Code::DuplicateKey, message)
-        .at(place, "the second one")
-        .help("readers disagree about which one counts: take one of them out")
+        .at(place, "second definition")
+        .help("remove one of them: YAML readers disagree about which one counts")
 }
 
 pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {
-    let message = format!("an item of this {list_kind} does not state its apiVersion and kind");
+    let message = format!("an item of this {list_kind} has no apiVersion and kind");
     Diagnostic::error(Code::UntypedItems, message)
-        .at(place, "what is this?")
-        .help("state apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: List`")
+        .at(place, "unknown kind")
+        .help(
+            "set apiVersion and kind in every item, as `kubectl get -o yaml` does in its `kind: \
+             List`",
+        )
 }
 
 /// The help for an unrendered template that belongs to no known chart.
-pub const RENDER_FIRST: &str = "render it first, and give podgraft the result: helm template RELEASE CHART | podgraft apply -p POLICY -";
+pub const RENDER_FIRST: &str = "render it first, and pass the result to podgraft: helm template \
+                                RELEASE CHART | podgraft apply -p POLICY -";
 
 pub(super) fn not_rendered(place: Place) -> Diagnostic {
-    let message = "this is a template that has not been rendered";
+    let message = "this template has not been rendered";
     Diagnostic::error(Code::NotRendered, message)
-        .at(place, "`{{` stands where a value or a line begins")
+        .at(place, "`{{` at the start of a value or a line")
         .help(RENDER_FIRST)
 }
 
@@ -142,14 +146,12 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
     let place = source.place(error.at.clone());
     match &error.kind {
         ParseErrorKind::Syntax(message) => {
-            let message = format!("this is not YAML: {message}");
+            let message = format!("invalid YAML: {message}");
             let problem = Diagnostic::error(Code::NotYaml, message);
             let problem = problem.at(place, "the parser stopped here");
             // A stream of JSON objects.
             match source.text.trim_start().starts_with('{') {
-                true => {
-                    problem.help("JSON objects one after the other need a `---` line between them")
-                }
+                true => problem.help("separate the JSON objects with `---` lines"),
                 false => problem,
             }
         }
@@ -159,7 +161,7 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
         }
         ParseErrorKind::UnknownAlias => Diagnostic::error(
             Code::UnknownAlias,
-            "this alias has no anchor before it in its document",
+            "this alias has no anchor before it in the document",
         )
         .at(place, "here"),
         ParseErrorKind::TooLong => {

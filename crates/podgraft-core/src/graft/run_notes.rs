@@ -42,13 +42,14 @@ fn broad_names(policies: &[Policy], reports: &[&FileReport]) -> Vec<Diagnostic> 
                 more => format!(" and {more} more"),
             };
             let names = titles[..titles.len().min(MOST_NAMES)].join(", ");
-            let message = format!("`{part}` fits {} workloads: {names}{more}", titles.len());
+            let message = format!("`{part}` matches {} workloads: {names}{more}", titles.len());
             let warning = Diagnostic::warning(Code::BroadName, message).at(
                 policy.text.place(at.clone()),
-                "any name that contains this is meant",
+                "matches any name that contains this",
             );
             warnings.push(warning.help(
-                "if one of them is meant, say more of its name, its namespace or its labels",
+                "to select only one of them, specify more of its name, its namespace, or its \
+                 labels",
             ));
         }
     }

@@ -130,9 +130,11 @@ struct BatchStart {
 }
 
 fn too_late(name: &InventoryKey, place: Place) -> Diagnostic {
-    let message = format!("the {name} comes behind what depends on it, and a stream is read once");
+    let message = format!(
+        "the {name} comes after what depends on it, and --stream reads the input only once"
+    );
     let problem = Diagnostic::error(Code::TooLate, message).at(place, "this object");
     problem.help(
-        "leave out --stream, or put it first, or give the file that holds it with --context, too",
+        "run without --stream, move the object to the start, or also pass its file with --context",
     )
 }

@@ -207,7 +207,7 @@ impl<'a> DocumentTask<'a> {
         };
         if let Some(changed) = changed_in(&undone).find(is_new) {
             return Err(RemovalObstacle::Wrong(format!(
-                "`{}` of {} would be taken for changed",
+                "`{}` of {} would count as changed",
                 changed.path, changed.policy
             )));
         }
@@ -317,10 +317,11 @@ fn report_inexact_undo(
 
 /// Only a warning: what the run writes is right, and only undo would be inexact.
 fn inexact_undo(difference: &str) -> Diagnostic {
-    let message =
-        format!("undo of what is written here would not give back every byte: {difference}");
-    Diagnostic::warning(Code::InexactUndo, message)
-        .help("commit before the run, so that the history has the bytes; this is a gap in podgraft, please report it")
+    let message = format!("undo of this output would not restore every byte: {difference}");
+    Diagnostic::warning(Code::InexactUndo, message).help(
+        "commit the files before the run, so that their history has every byte; this is a gap in \
+         podgraft: report it",
+    )
 }
 
 /// Prunes the objects that no workload of the run needs any more, and proves that the run as a whole can be undone.
@@ -374,10 +375,7 @@ fn prove_companions(
     };
     let (name, text, _) = companion_files[index];
     let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
-    Some(
-        inexact_undo("the bytes differ beside the objects that are generated")
-            .at(place, "in this file"),
-    )
+    Some(inexact_undo("bytes other than those of the generated objects differ").at(place, "in this file"))
 }
 
 /// Returns the input files without their recorded changes. `None` if undo refuses one.

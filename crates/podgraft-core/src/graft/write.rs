@@ -88,20 +88,23 @@ impl<'a> DocumentTask<'a> {
         refuse_ambiguity(pair, workload)?;
         if plan::are_annotations_too_long(draft) {
             let message = format!(
-                "{} would have more than 262144 bytes of annotations together with those that podgraft writes",
+                "{} would have more than 262144 bytes of annotations, including those of podgraft",
                 workload.title()
             );
             let problem = Diagnostic::error(Code::Invalid, message);
-            return Err(Box::new(problem.at(workload.name_place(), "this workload").help(
-                "`--no-marker` leaves out the mark; `apply --in-place` keeps its records in podgraft.lock",
-            )));
+            return Err(Box::new(
+                problem.at(workload.name_place(), "this workload").help(
+                    "use `--no-marker` to omit the marker, or `apply --in-place`, which keeps its \
+                     records in podgraft.lock",
+                ),
+            ));
         }
         lower(draft, workload.object.node, texts).map_err(|refusal| {
             let (title, reason) = (workload.title(), refusal.reason);
-            let message = format!("{title} cannot be edited: what stands here {reason}");
+            let message = format!("{title} cannot be edited: the YAML here {reason}");
             let problem = Diagnostic::error(Code::CannotEdit, message)
                 .at(workload.place(refusal.node), "here");
-            Box::new(problem.help("write it in block style, `key: value` lines and `- item` lines"))
+            Box::new(problem.help("write it in block style, as `key: value` and `- item` lines"))
         })
     }
 }
@@ -124,7 +127,8 @@ pub(super) fn refuse_ambiguity(
     let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
     Err(Box::new(match is_mark {
         true => problem.help(
-            "take it out: it belongs to the beginning of a file, and comes here where files are put together",
+            "remove it: a byte order mark belongs at the start of a file, and gets here when files \
+             are concatenated",
         ),
         false => problem,
     }))

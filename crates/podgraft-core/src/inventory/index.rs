@@ -253,16 +253,16 @@ pub(super) fn unread(places: Vec<Place>, name: &ObjectName) -> UnclearObject {
     UnclearObject {
         message: format!("the {name} cannot be read"),
         places: places.into_iter().map(|place| (place, "here")).collect(),
-        help: "mend it, or leave the file out",
+        help: "fix it, or exclude the file",
     }
 }
 
 /// What cannot be read may be an object that is nowhere else.
 pub(super) fn unreadable(place: &Place, name: &ObjectName) -> UnclearObject {
     UnclearObject {
-        message: format!("the {name} was not found, and may be what cannot be read"),
+        message: format!("the {name} was not found, but may be in a document that cannot be read"),
         places: vec![(place.clone(), "here")],
-        help: "mend it, or leave the file out",
+        help: "fix it, or exclude the file",
     }
 }
 

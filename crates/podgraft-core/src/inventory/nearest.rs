@@ -30,19 +30,17 @@ impl<'m, T> NearestObject<'m, T> {
             return Ok(&self.known.value);
         };
         Err(UnclearObject {
-            message: format!("{} stands twice, and does not say the same", title()),
+            message: format!("{} is defined twice with different content", title()),
             places: vec![
-                (first.clone(), "one of them"),
-                (second.clone(), "the other"),
+                (first.clone(), "first definition"),
+                (second.clone(), "second definition"),
             ],
             help: match (first.source == second.source, self.known.standing) {
-                (true, _) => "take one of the two out",
+                (true, _) => "remove one of the two",
                 (false, SourceRole::Context) => {
-                    "take one of the two out, or name only one of the files with `--context`"
+                    "remove one of the two, or pass only one of the files with `--context`"
                 }
-                (false, _) => {
-                    "take one of the two out, or leave its file out of the run with `--exclude`"
-                }
+                (false, _) => "remove one of the two, or exclude its file with `--exclude`",
             },
         })
     }

@@ -101,7 +101,7 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
         // The message does not show the invalid base64: it may be a secret.
         let bytes = STANDARD
             .decode(packed)
-            .map_err(|_| format!("`{encoded}.{key}` is no base64"))?;
+            .map_err(|_| format!("`{encoded}.{key}` is not valid base64"))?;
         let entry = match kind {
             DataKind::ConfigMap => DataValue::Binary(bytes),
             DataKind::Secret => String::from_utf8(bytes)
@@ -113,7 +113,7 @@ fn entries_of(kind: DataKind, object: &Value) -> Result<DataEntries, String> {
         if entries.insert(key.clone(), DataValue::Text(text)).is_some()
             && kind == DataKind::ConfigMap
         {
-            return Err(format!("`{key}` stands in both `data` and `binaryData`"));
+            return Err(format!("`{key}` is in both `data` and `binaryData`"));
         }
     }
     Ok(entries)
@@ -185,7 +185,7 @@ fn texts(object: &Value, field: &str) -> Result<Vec<(String, String)>, String> {
     let map = match object.get(field) {
         None | Some(Value::Null) => &empty,
         Some(Value::Object(map)) => map,
-        Some(_) => return Err(format!("`{field}` is no mapping")),
+        Some(_) => return Err(format!("`{field}` must be a mapping")),
     };
     map.iter()
         .map(|(key, value)| Ok((key.clone(), text(value, field, key)?)))
@@ -197,8 +197,8 @@ fn text(value: &Value, field: &str, key: &str) -> Result<String, String> {
         Value::Null => Ok(String::new()),
         Value::String(text) => Ok(text.clone()),
         Value::Bool(_) | Value::Number(_) => {
-            Err(format!("`{field}.{key}` is no text; it needs quotes"))
+            Err(format!("`{field}.{key}` must be a string: quote it"))
         }
-        Value::Array(_) | Value::Object(_) => Err(format!("`{field}.{key}` is no text")),
+        Value::Array(_) | Value::Object(_) => Err(format!("`{field}.{key}` must be a string")),
     }
 }

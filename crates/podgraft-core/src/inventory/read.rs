@@ -56,7 +56,8 @@ pub fn read_part(
         match standing {
             SourceRole::Manifest | SourceRole::Companion | SourceRole::Context => problem,
             SourceRole::RecordedFile => problem.help(
-                "mend it: podgraft.lock says that this file needs generated objects, and they may stand here",
+                "fix it: podgraft.lock says that this file needs generated objects, which may be \
+                 here",
             ),
         }
     });
@@ -90,15 +91,16 @@ pub(crate) fn unreadable(place: Place) -> Diagnostic {
         true => (
             Code::NotRendered,
             "is a template that has not been rendered",
-            "render it first (`helm template`), or leave the file out",
+            "render it first (`helm template`), or exclude the file",
         ),
         false => (
             Code::NotYaml,
             "cannot be read",
-            "mend it, or leave the file out",
+            "fix it, or exclude the file",
         ),
     };
-    let message = format!("a policy asks for objects, and what may be one of them {reason}");
+    let message =
+        format!("a policy needs other objects, and a document that may be one of them {reason}");
     Diagnostic::error(code, message)
         .at(place, "here")
         .help(help)

@@ -84,7 +84,7 @@ fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
         .unwrap_err();
     assert_eq!(
         doubt.message,
-        "the ConfigMap shop/a stands twice, and does not say the same"
+        "the ConfigMap shop/a is defined twice with different content"
     );
     assert_eq!(doubt.places.len(), 2);
 }
@@ -94,15 +94,15 @@ fn what_no_api_server_takes_is_a_doubt() {
     for (text, why) in [
         (
             "kind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: 1}\n",
-            "`data.k` is no text; it needs quotes",
+            "`data.k` must be a string: quote it",
         ),
         (
             "kind: ConfigMap\nmetadata: {name: a, namespace: shop}\nbinaryData: {k: '?'}\n",
-            "`binaryData.k` is no base64",
+            "`binaryData.k` is not valid base64",
         ),
         (
             "kind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: [k]\n",
-            "`data` is no mapping",
+            "`data` must be a mapping",
         ),
     ] {
         let inventory = read_as(SourceRole::Manifest, &[&format!("apiVersion: v1\n{text}")]);

@@ -133,14 +133,13 @@ impl<'a> ResourceList<'a> {
         }
         let message = match (api_version, kind) {
             _ if !tree.kind(node).is_mapping() => "the functionConfig must be an object".to_owned(),
-            ("", _) => "the functionConfig states no `apiVersion`".to_owned(),
-            (_, "") => "the functionConfig states no `kind`".to_owned(),
-            _ => format!(
-                "the functionConfig is a `{kind}` of `{api_version}`, which podgraft does not know"
-            ),
+            ("", _) => "missing field `apiVersion` in the functionConfig".to_owned(),
+            (_, "") => "missing field `kind` in the functionConfig".to_owned(),
+            _ => format!("the functionConfig has an unknown kind: `{kind}` of `{api_version}`"),
         };
         let help = format!(
-            "write an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap whose `policy` names files or `builtin:` policies"
+            "use an InjectionPolicy, a {FUNCTION_KIND}, or a ConfigMap whose `policy` lists files \
+             or `builtin:` policies"
         );
         let at = self.source.place(tree.span(node));
         Err(Box::new(
@@ -193,7 +192,7 @@ impl<'a> ResourceList<'a> {
                 (Some("policy"), Some(_)) if self.value(value).is_some_and(is_no_string) => {
                     let message = "`policy` must be a string with the names of policies";
                     let problem = Diagnostic::error(Code::BadResourceList, message)
-                        .at(self.source.place(tree.span(value)), "this is none")
+                        .at(self.source.place(tree.span(value)), "not a string")
                         .help("write builtin:NAME, or the name of a file, in quotes if it is a number");
                     return Err(Box::new(problem));
                 }
@@ -202,10 +201,12 @@ impl<'a> ResourceList<'a> {
                     found.push((name.to_owned(), text.to_owned(), self.source.place(at)));
                 }
                 _ => {
-                    let problem =
-                        Diagnostic::error(Code::BadResourceList, "values of a ConfigMap are texts");
+                    let problem = Diagnostic::error(
+                        Code::BadResourceList,
+                        "values of a ConfigMap must be strings",
+                    );
                     return Err(Box::new(
-                        problem.at(self.source.place(tree.span(value)), "this is none"),
+                        problem.at(self.source.place(tree.span(value)), "not a string"),
                     ));
                 }
             }
@@ -260,7 +261,7 @@ fn is_no_string(value: Value) -> bool {
 fn not_read(message: &str, place: Place) -> Diagnostic {
     let problem = Diagnostic::error(Code::BadResourceList, message).at(place, "here");
     problem.help(
-        "`podgraft fn` is run by kustomize, kpt and the like; for manifests there is `podgraft apply`",
+        "for manifests, use `podgraft apply`; `podgraft fn` is for tools such as kustomize and kpt",
     )
 }
 

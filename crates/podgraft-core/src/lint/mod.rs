@@ -77,10 +77,10 @@ fn finding(found: &FoundDanger, policy: &Policy, forbid: &[Danger]) -> Diagnosti
 
 fn forbidden(found: &FoundDanger, policy: &Policy) -> Diagnostic {
     let message = format!(
-        "policy `{}` has `{}`, and `{}` is forbidden",
+        "policy `{}` has `{}`, but `{}` is forbidden",
         policy.identity, found.excerpt, found.danger
     );
-    let help = "change the policy, or take the word out of `--forbid` or `forbid`";
+    let help = "change the policy, or remove the word from `--forbid` or `forbid`";
     Diagnostic::error(Code::Forbidden, message).help(help)
 }
 
@@ -88,14 +88,24 @@ fn describe(found: &FoundDanger, policy: &Policy) -> Diagnostic {
     let FoundDanger { danger, excerpt } = found;
     let owner = format!("policy `{}`", policy.identity);
     match danger {
-        Danger::LatestTag => Diagnostic::warning(Code::LatestImage, format!("{owner} runs another `{excerpt}` tomorrow"))
-            .help("name a version, and better its digest"),
-        Danger::NoDigest => Diagnostic::note(Code::NoDigest, format!("{owner} names `{excerpt}` without a digest"))
-            .help("pin it: NAME:TAG@sha256:DIGEST"),
-        Danger::ClearSecret => {
-            Diagnostic::warning(Code::ClearSecret, format!("{owner} has a secret in clear text: `{excerpt}`"))
-                .help("keep it in a Secret outside of the repository and refer to that: `valueFrom: {secretKeyRef: {name: ..., key: ...}}`")
-        }
+        Danger::LatestTag => Diagnostic::warning(
+            Code::LatestImage,
+            format!("{owner} uses `{excerpt}`, which can change at any time"),
+        )
+        .help("specify a version or, better, a digest"),
+        Danger::NoDigest => Diagnostic::note(
+            Code::NoDigest,
+            format!("{owner} uses `{excerpt}` without a digest"),
+        )
+        .help("pin it: NAME:TAG@sha256:DIGEST"),
+        Danger::ClearSecret => Diagnostic::warning(
+            Code::ClearSecret,
+            format!("{owner} contains a secret in plain text: `{excerpt}`"),
+        )
+        .help(
+            "keep it in a Secret outside the repository, and refer to that Secret: `valueFrom: \
+             {secretKeyRef: {name: ..., key: ...}}`",
+        ),
         Danger::Privileged
         | Danger::HostPath
         | Danger::HostNamespaces
@@ -106,8 +116,9 @@ fn describe(found: &FoundDanger, policy: &Policy) -> Diagnostic {
         | Danger::Unconfined
         | Danger::ShareProcessNamespace
         | Danger::ServiceAccountToken => {
-            let message = format!("{owner} gives power beyond the pod or the container: `{excerpt}`");
-            let help = format!("`--forbid {danger}` refuses it where it must not be");
+            let message =
+                format!("{owner} grants privileges beyond the pod or the container: `{excerpt}`");
+            let help = format!("to forbid it, use `--forbid {danger}`");
             Diagnostic::warning(Code::Privilege, message).help(help)
         }
     }
@@ -123,11 +134,11 @@ fn patches(policy: &Policy) -> Vec<Diagnostic> {
 
 fn never_done(policy: &Policy, entry: &PatchEntry) -> Diagnostic {
     let message = format!(
-        "patch {} of policy `{}` would change its own result again",
+        "patch {} of policy `{}` would change its own result if applied again",
         entry.index + 1,
         policy.identity
     );
-    let help = "put a `test` first that no longer holds when the patch is done";
+    let help = "add a `test` first that fails once the patch is applied";
     let place = policy.text.place(entry.item.at.clone());
     Diagnostic::warning(Code::PatchWithoutTest, message)
         .at(place, "here")

@@ -57,7 +57,7 @@ fn warning(policy: &Policy, rule: Option<&Rule>, (reason, at): UnmatchedReason) 
     );
     finding
         .at(policy.text.place(at), "here")
-        .help("`podgraft explain -p POLICY` shows for each workload what does not hold")
+        .help("run `podgraft explain -p POLICY` to see which condition fails for each workload")
 }
 
 fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
@@ -75,7 +75,7 @@ fn in_filter(filter: &WorkloadFilter, policy: &Policy) -> Vec<UnmatchedReason> {
             .any(|glob| glob.is_match(namespace))
     {
         let reason =
-            format!("the policy touches the namespace `{namespace}` only, and wants others");
+            format!("the policy is bound to the namespace `{namespace}`, but requires others");
         reasons.push((reason, filter.at.clone()));
     }
     if filter
@@ -111,14 +111,14 @@ fn in_globs(globs: &[GlobMatcher]) -> Option<String> {
         return None;
     }
     Some(match first.strip_prefix('!') {
-        Some(rest) => format!("no name begins with `!`: write `{rest}` under `exclude`"),
+        Some(rest) => format!("no name starts with `!`: write `{rest}` under `exclude`"),
         None if first.contains(SIGNS) => {
             let plain: String = first.replace(".*", "*").replace(SIGNS, "");
             format!("`{first}` is a glob, not a regular expression: write `{plain}`")
         }
         None => {
             let plain = first.to_lowercase();
-            format!("names have no capital letters, and `{first}` has: write `{plain}`")
+            format!("names cannot contain uppercase letters, as `{first}` does: write `{plain}`")
         }
     })
 }
@@ -183,7 +183,7 @@ fn constant(
             "is false for every workload"
         }
         Ok(ExpressionResult::Value(Value::Bool(_))) => return None,
-        Ok(ExpressionResult::Value(_)) => "is neither true nor false: it must come to a boolean",
+        Ok(ExpressionResult::Value(_)) => "must evaluate to true or false",
         Ok(_) | Err(_) => return None,
     };
     let reason = format!("the condition `{}` {explanation}", condition.name);
@@ -196,7 +196,7 @@ fn in_containers(choice: &ContainerChoice) -> Option<String> {
         excluded.any(|excluded| excluded == name.glob() || excluded.glob() == "*")
     });
     (!choice.names.is_empty() && are_excluded)
-        .then(|| "all containers that it names are excluded".to_owned())
+        .then(|| "all containers that it lists are excluded".to_owned())
 }
 
 /// With `applyRules: One`, a rule after one that matches everything gets no container.
@@ -212,7 +212,7 @@ fn shadowed(policy: &Policy, index: usize) -> Option<String> {
     let earlier = earlier.filter(|_| policy.apply_rules == ApplyRules::One)?;
     let name = earlier.name.as_deref().unwrap_or_default();
     Some(format!(
-        "the rule `{name}` before it takes every container, and `applyRules` is `One`"
+        "the earlier rule `{name}` selects every container, and `applyRules` is `One`"
     ))
 }
 

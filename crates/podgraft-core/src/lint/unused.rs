@@ -57,7 +57,7 @@ fn in_document(policy: &Policy, document: &Document<'_>) -> Vec<Diagnostic> {
                 .filter(|read| !names.contains(read));
             let help = match nearest(name, strays) {
                 Some(near) => did_you_mean(near),
-                None => format!("use it as `${{{list}.{name}}}`, or take it out"),
+                None => format!("use it as `${{{list}.{name}}}`, or remove it"),
             };
             let problem = Diagnostic::warning(Code::Unused, message);
             let problem = problem.at(document.place(path), "declared here");

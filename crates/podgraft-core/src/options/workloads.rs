@@ -50,14 +50,13 @@ impl WorkloadPattern {
             [kind, namespace, name] => (*kind, Some(*namespace), *name),
             _ => {
                 return Err(
-                    "write it as kind/name or kind/namespace/name, such as deploy/orders or \
-                     sts/shop/*"
+                    "expected kind/name or kind/namespace/name, such as deploy/orders or sts/shop/*"
                         .to_owned(),
                 );
             }
         };
         if kind.is_empty() || name.is_empty() {
-            return Err("a kind or a name is missing; `*` stands for any".to_owned());
+            return Err("the kind or the name is missing; `*` matches any".to_owned());
         }
         let glob = |text: &str| glob::compile(text, GlobSubject::TextOfAnyCase);
         Ok(WorkloadPattern {

@@ -256,7 +256,7 @@ impl PolicyReport {
         match &self.outcome {
             Outcome::Injected(changes) => Some(format!("{injected}{policy} ({})", list(changes))),
             Outcome::TakenOut(changes) | Outcome::Failed(Some(changes)) => {
-                Some(format!("{policy} taken out ({})", list_removed(changes)))
+                Some(format!("{policy} removed ({})", list_removed(changes)))
             }
             Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
         }

@@ -24,7 +24,7 @@ use super::{PlanContext, WorkloadPlan};
 use super::{companions, config_keys, ephemeral, expand, forbidden, foreign, mutation, needs};
 
 /// The reason to skip a policy in a run that adopts others.
-const NOT_ADOPTED: &str = "not adopted: not all that it puts here is there";
+const NOT_ADOPTED: &str = "not adopted: some of what it injects is missing";
 
 /// The context in which a rule is applied: its policy, and what is the same for all policies.
 #[derive(Clone, Copy)]
@@ -340,12 +340,12 @@ pub(super) fn failed(
         FailurePolicy::Ignore => planned
             .diagnostics
             .extend(problems.into_iter().map(|problem| {
-                let help = format!(
-                    "policy `{}` says `failurePolicy: Ignore`, so it injects nothing into this workload",
-                    policy.identity
-                );
-                problem.with_severity(Severity::Warning).help(help)
-            })),
+            let help = format!(
+                "policy `{}` has `failurePolicy: Ignore`, so it injects nothing into this workload",
+                policy.identity
+            );
+            problem.with_severity(Severity::Warning).help(help)
+        })),
     }
     Outcome::Failed(None)
 }

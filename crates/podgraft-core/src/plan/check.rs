@@ -143,7 +143,8 @@ impl<'c> Planner<'c, '_> {
             };
             if is_shared && is_privileged() != Some(true) {
                 let message = format!(
-                    "`mountPropagation: Bidirectional` is for privileged containers only, and `{}` is none",
+                    "`mountPropagation: Bidirectional` requires a privileged container, and `{}` \
+                     is not privileged",
                     container.name
                 );
                 return Err(self.problem(Code::Invalid, message, mount).into());
@@ -153,7 +154,10 @@ impl<'c> Planner<'c, '_> {
                 .position_by(devices.as_ref(), "devicePath", path)
                 .is_some()
             {
-                let message = format!("container `{}` has a device at `{path}`", container.name);
+                let message = format!(
+                    "container `{}` already has a device at `{path}`",
+                    container.name
+                );
                 return Err(self.problem(Code::Invalid, message, mount).into());
             }
         }
@@ -220,7 +224,7 @@ impl<'c> Planner<'c, '_> {
             return Ok(());
         }
         let message = format!(
-            "a mount names the volume `{name}`, which {} does not have",
+            "a mount refers to the volume `{name}`, which {} does not have",
             self.workload.title()
         );
         let help = "add the volume to the policy's `inject.volumes`";
@@ -305,11 +309,7 @@ impl<'c> Planner<'c, '_> {
             && self.draft.text_at(existing, "hostIP").unwrap_or_default() == text("hostIP")
             && self.port_identity(existing).1 == port_of(port).1;
         match is_same {
-            true => Err(self.port_clash(
-                existing,
-                format_args!("the port {number} of the node"),
-                item,
-            )),
+            true => Err(self.port_clash(existing, format_args!("host port {number}"), item)),
             false => Ok(()),
         }
     }

@@ -193,17 +193,18 @@ impl ChecksumContext<'_, '_> {
         ) {
             (Some(key), _) => (
                 format!("has no key `{key}`"),
-                "name a key that is there".to_owned(),
+                "use a key that exists".to_owned(),
             ),
             (None, Some((namesake, _))) => {
                 let help = match (&name.namespace, &namesake.namespace) {
                     (_, Some(_)) if name.namespace.is_none() => {
-                        "the workload states no namespace: say it with `--namespace`"
+                        "the workload has no namespace: set it with `--namespace`"
                     }
-                    (_, None) => {
-                        "the one that is there states no namespace: say it with `--namespace`"
+                    (_, None) => "the existing one has no namespace: set it with `--namespace`",
+                    _ => {
+                        "move it to the namespace of the workload: a pod can read only objects in \
+                         its own namespace"
                     }
-                    _ => "a pod reads only what is in its own namespace",
                 };
                 (
                     format!("is not among the manifests, only {} is", namesake),
@@ -216,11 +217,12 @@ impl ChecksumContext<'_, '_> {
                 } else {
                     "onMissing: Skip"
                 };
-                let help = format!("give the file that holds it with `--context`, or say `{word}`");
+                let help =
+                    format!("pass the file that contains it with `--context`, or use `{word}`");
                 ("is not among the manifests".to_owned(), help.to_owned())
             }
         };
-        let message = format!("the {} {message_end}, so that it cannot be summed", name);
+        let message = format!("the {} {message_end}, so no checksum can be computed", name);
         self.labelled(Diagnostic::error(Code::MissingObject, message))
             .help(help)
     }

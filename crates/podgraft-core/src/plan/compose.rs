@@ -93,12 +93,13 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         let message = format!(
-            "`{}` of container `{}` comes from an optional key, and without the key the program would get the text \
-             `$({original})`",
+            "`{}` of container `{}` comes from an optional key; without the key, the program would \
+             get the literal text `$({original})`",
             change.entry.name, change.container.name
         );
         let problem = self.problem(Code::CannotCompose, message, &change.entry.item);
-        let help = "give the file that has the key with `--context`, take `optional: true` out, or leave the container out";
+        let help = "pass the file that contains the key with `--context`, remove `optional: true`, \
+                    or exclude the container";
         Err(problem.help(help).into())
     }
 
@@ -111,15 +112,16 @@ impl Planner<'_, '_> {
         };
         if change.entry.op == EnvOp::MergeKeys {
             let message = format!(
-                "{variable} comes from {from}, so its pairs cannot be compared with those to merge"
+                "{variable} comes from {from}, so its pairs are unknown and cannot be merged"
             );
-            let help = "state its value in the manifest, or leave the container out";
+            let help = "set its value in the manifest, or exclude the container";
             return refuse(message, help);
         }
         let list = self.list_part(change.list());
         if self.position_by(list.as_ref(), "name", original).is_some() {
-            let message = format!("{variable} would become `{original}`, which is there already");
-            return refuse(message, "take one of the two out");
+            let message =
+                format!("{variable} would be renamed to `{original}`, which already exists");
+            return refuse(message, "remove one of the two");
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
             let keys: Vec<&str> = entries.keys().map(String::as_str).collect();
             let problem = labelled(Diagnostic::error(Code::MissingObject, message));
             let problem = problem.at(workload.name_place(), "for this workload");
-            Some(problem.help(format!("its keys are {}", keys.join(", "))))
+            Some(problem.help(format!("its keys: {}", keys.join(", "))))
         }
         Ok(None) => {
             let message = format!(
@@ -39,7 +39,8 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
                 name
             );
             let warning = labelled(Diagnostic::warning(Code::MissingObject, message));
-            let help = "pods do not start without it; give the file that holds it with `--context`";
+            let help =
+                "pods do not start without it; pass the file that contains it with `--context`";
             Some(warning.help(help))
         }
     }

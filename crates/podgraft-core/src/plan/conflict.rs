@@ -32,11 +32,11 @@ impl ValueAuthor {
     fn label(&self) -> String {
         match self {
             ValueAuthor::KeptPolicy(owner) => {
-                format!("policy `{owner}` put it there in an earlier run")
+                format!("injected by policy `{owner}` in an earlier run")
             }
             ValueAuthor::EarlierRun => "injected earlier without a record".to_owned(),
-            ValueAuthor::Manifest => "stands here".to_owned(),
-            ValueAuthor::ThisRun => "a policy of this run puts it into this workload".to_owned(),
+            ValueAuthor::Manifest => "defined here".to_owned(),
+            ValueAuthor::ThisRun => "injected by a policy of this run".to_owned(),
         }
     }
 }
@@ -55,7 +55,7 @@ impl Planner<'_, '_> {
         if !self.options.brief {
             let message = format!("kept: {description} of {}", self.workload.title());
             let note = Diagnostic::note(Code::Kept, message);
-            let note = self.disputed(note, part, "stays as it is", item);
+            let note = self.disputed(note, part, "left unchanged", item);
             self.problems.push(note);
         }
         Ok(())
@@ -129,17 +129,17 @@ impl Planner<'_, '_> {
         let title = self.workload.title();
         if self.was_changed(part) {
             let policy = &self.policy.identity;
-            let message = format!(
-                "{description} of {title} was changed since policy `{policy}` put it there"
-            );
+            let message =
+                format!("{description} of {title} was changed after policy `{policy}` injected it");
             let problem = Diagnostic::error(Code::Conflict, message);
             let problem = self.disputed(problem, part, "changed here", item);
             let command = forced_undo_command(policy, &self.workload.source.name);
             return problem.help(format!(
-                "change it back, or write the same into the policy; to give the change up: {command}, and apply again"
+                "revert the change, or make it in the policy as well; to discard the change: \
+                 {command}, and apply again"
             ));
         }
-        let message = format!("{description} is already in {title} with other content");
+        let message = format!("{description} already exists in {title} with different content");
         let problem = Diagnostic::error(Code::Conflict, message);
         let author = self.author_of(part);
         let problem = self.disputed(problem, part, author.label(), item);
@@ -164,12 +164,14 @@ impl Planner<'_, '_> {
             ValueAuthor::KeptPolicy(owner) => {
                 let command = undo_command(owner, &self.workload.source.name);
                 return format!(
-                    "take out what it injected with `{command}`, or give it, too, and make both the same"
+                    "remove what it injected with `{command}`, or pass it as well and make them \
+                     identical"
                 );
             }
             ValueAuthor::EarlierRun => {
-                return "start again from the manifest as it was before the injection; `apply --in-place` and \
-                        `apply --record` write a record, with which a policy changes what it injected"
+                return "start again from the manifest without the injection; `apply --in-place` \
+                        and `apply --record` write a record, with which a policy can update what \
+                        it injected"
                     .to_owned();
             }
             ValueAuthor::Manifest | ValueAuthor::ThisRun => {}
@@ -177,12 +179,14 @@ impl Planner<'_, '_> {
         // `onConflict` exists only in InjectionPolicies, not in the resources of other operators.
         match self.policy.kind() {
             None => {
-                "make both the same, take one out, or let the policy win with `onConflict: Replace`"
+                "make them identical, remove one, or let the policy override it with `onConflict: \
+                 Replace`"
                     .to_owned()
             }
             Some(kind) => format!(
-                "make both the same, or take one out; a {kind} cannot win over what is there: an InjectionPolicy with \
-                 `onConflict: Replace` can (`podgraft policy convert {}` makes one of it)",
+                "make them identical, or remove one; a {kind} cannot override existing content, \
+                 but an InjectionPolicy with `onConflict: Replace` can (`podgraft policy convert \
+                 {}` converts it)",
                 shell_path(&self.policy.text.name)
             ),
         }

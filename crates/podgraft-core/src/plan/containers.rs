@@ -22,10 +22,11 @@ const NATIVE_SIDECARS_SINCE: u32 = 29;
 /// Kubernetes 1.35 is the first that accepts `OnFailure` and `Never` for a container by default (KEP-5307).
 const RESTART_POLICIES_SINCE: u32 = 35;
 
-const PORT_CLASH: &str =
-    "a pod has each port number and name once: choose others, or one container with `containers`";
+const PORT_CLASH: &str = "choose a different port, or select one container with `containers`: port \
+                          numbers and names must be unique in a pod";
 
-const ONE_NAME_SPACE: &str = "init containers and app containers share one name space: rename one";
+const ONE_NAME_SPACE: &str =
+    "rename one of them: init containers and app containers must have different names";
 
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
@@ -45,7 +46,7 @@ impl<'t> Planner<'_, 't> {
                     .filter(|minor| *minor < NATIVE_SIDECARS_SINCE)
                 {
                     let message = format!(
-                        "Kubernetes 1.{minor} does not run native sidecars, and `{name}` is one"
+                        "Kubernetes 1.{minor} does not support native sidecars, and `{name}` is one"
                     );
                     let help = "use `type: Container`, or Kubernetes 1.29 or later";
                     return Err(self.problem(Code::Invalid, message, item).help(help).into());
@@ -59,10 +60,13 @@ impl<'t> Planner<'_, 't> {
                 );
                 // Only an InjectionPolicy has the field `type`, not the resources of other operators.
                 let help = match self.policy.kind() {
-                    None => "use `type: Native`, which ends with the others".to_owned(),
+                    None => {
+                        "use `type: Native`, which stops when the other containers end".to_owned()
+                    }
                     Some(_) => format!(
-                        "an InjectionPolicy can say `type: Native`, which ends with the others; `podgraft policy \
-                         convert {}`, with the same flags, makes one of it",
+                        "use an InjectionPolicy with `type: Native`, which stops when the other \
+                         containers end: `podgraft policy convert {}`, with the same flags, \
+                         creates one",
                         shell_path(&self.policy.text.name)
                     ),
                 };
@@ -155,10 +159,10 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         };
         let message = format!(
-            "Kubernetes 1.{minor} takes no `restartPolicy` of the container `{}`",
+            "Kubernetes 1.{minor} does not accept the `restartPolicy` of the container `{}`",
             text_of(item, "name")
         );
-        let help = "leave it out, or use Kubernetes 1.35 or later";
+        let help = "remove it, or use Kubernetes 1.35 or later";
         Err(self.problem(Code::Invalid, message, item).help(help).into())
     }
 
@@ -176,10 +180,10 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         let message = format!(
-            "the sidecar `{}` would become the first container, which kubectl takes by default",
+            "the sidecar `{}` would become the first container, which kubectl uses by default",
             text_of(item, "name")
         );
-        let help = format!("let it stand last, or add the pod annotation `{DEFAULT_CONTAINER}`");
+        let help = format!("place it last, or add the pod annotation `{DEFAULT_CONTAINER}`");
         Err(self.problem(Code::Invalid, message, item).help(help).into())
     }
 

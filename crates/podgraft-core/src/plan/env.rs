@@ -167,17 +167,18 @@ impl<'t> Planner<'_, 't> {
         let (again, help) = match set_again {
             None => (
                 "",
-                format!("set `{name}` in the policy, or change what uses it"),
+                format!("set `{name}` in the policy, or change the variables that use it"),
             ),
             Some(_) => (
-                " and sets it again behind its users",
+                " and sets it again after the variables that use it",
                 format!(
-                    "replace its value (`onConflict: Replace`), or state a `position` for `{name}`"
+                    "replace its value (`onConflict: Replace`), or set a `position` for `{name}`"
                 ),
             ),
         };
         let message = format!(
-            "policy `{}` removes `{name}`{again}, and `$({name})` in {} of container `{}` becomes the text itself",
+            "policy `{}` removes `{name}`{again}, so `$({name})` in {} of container `{}` becomes \
+             literal text",
             self.policy.identity,
             users.join(", "),
             change.container.name
@@ -227,11 +228,12 @@ impl<'t> Planner<'_, 't> {
         let name = &change.entry.name;
         let (policy, container_name) = (&self.policy.identity, change.container.name);
         let message = format!(
-            "policy `{policy}` sets `{name}` where the manifest has none, which hides a `{name}` that an image sets"
+            "policy `{policy}` sets `{name}`, which the manifest does not set; this hides any \
+             `{name}` that the image sets"
         );
         let words = self.options.image_env_words;
-        let words = words.unwrap_or("say so: --image-env");
-        let help = format!("if an image sets it, {words} {container_name}:{name}=VALUE");
+        let words = words.unwrap_or("use --image-env");
+        let help = format!("if the image sets it, {words} {container_name}:{name}=VALUE");
         self.warn_of_hidden(change, message, help);
     }
 
@@ -312,7 +314,7 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         };
         let message = format!(
-            "the value of `{}` in container `{}` is no string, and an API server refuses it",
+            "the value of `{}` in container `{}` is not a string, so the API server rejects it",
             change.entry.name, change.container.name
         );
         let text = self.draft.text(&value).unwrap_or_default();
@@ -412,9 +414,9 @@ impl<'t> Planner<'_, 't> {
                 let problem = self.problem(Code::Invalid, message, &change.entry.item);
                 let how = match self.positions_of(list.as_ref(), name).is_empty() {
                     true => format!("set `{name}` before it"),
-                    false => format!("state a `position` for `{name}` that is before it"),
+                    false => format!("set a `position` for `{name}` that is before it"),
                 };
-                let help = format!("{how}, or write `$$({name})` for the text itself");
+                let help = format!("{how}, or write `$$({name})` for the literal text");
                 return Err(problem.help(help).into());
             }
         }

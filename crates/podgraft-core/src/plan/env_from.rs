@@ -110,11 +110,12 @@ impl Planner<'_, '_> {
         for object in unknown {
             let name = &change.entry.name;
             let message = format!(
-                "policy `{}` sets `{name}`, which wins over a `{name}` that the {object} may bring by `envFrom`",
+                "policy `{}` sets `{name}`, which overrides any `{name}` that the {object} \
+                 provides through `envFrom`",
                 self.policy.identity
             );
             let help = format!(
-                "give the file that holds the {} with `--context`",
+                "pass the file that contains the {} with `--context`",
                 object.kind
             );
             self.warn_of_hidden(change, message, help);

@@ -23,7 +23,7 @@ pub(super) fn collect(
             Some(counterpart) if counterpart.value == item.value => {}
             Some(_) => {
                 let message =
-                    format!("two ephemeral containers are called `{name}`, with different content");
+                    format!("two ephemeral containers are named `{name}`, with different content");
                 let problem = subject.problem(Code::Conflict, message, item);
                 problems.push(problem.help("rename one of them"));
             }
@@ -41,14 +41,15 @@ fn check(subject: RuleContext<'_, '_>, item: &PolicyValue) -> Result<(), Box<Dia
     let name = text_of(item, "name");
     let title = subject.workload.title();
     if containers.iter().any(|container| container.name == name) {
-        let message = format!("{title} has a container `{name}` already");
+        let message = format!("{title} already has a container `{name}`");
         let problem = subject.problem(Code::Conflict, message, item);
         return Err(Box::new(problem.help("rename the ephemeral container")));
     }
     let target = text_of(item, "targetContainerName");
     if !target.is_empty() && !containers.iter().any(|container| container.name == target) {
-        let message = format!("{title} has no container `{target}` whose processes could be seen");
-        let help = "name one in `targetContainerName`, or write `${containers.first.name}`";
+        let message = format!("{title} has no container `{target}` to share processes with");
+        let help =
+            "set `targetContainerName` to an existing container, or to `${containers.first.name}`";
         let problem = subject.problem(Code::Invalid, message, item);
         return Err(Box::new(problem.help(help)));
     }

@@ -43,8 +43,8 @@ impl ExpandedInjection<'_> {
             policy.identity
         );
         let note = Diagnostic::note(Code::NothingToWrite, message);
-        let note = note.at(policy.text.place(first.at.clone()), "for pods that run");
-        Some(note.help("`podgraft debug` gives the patch bodies and the `kubectl debug` lines"))
+        let note = note.at(policy.text.place(first.at.clone()), "for running pods");
+        Some(note.help("`podgraft debug` prints the patch bodies and the `kubectl debug` commands"))
     }
 }
 

@@ -123,7 +123,7 @@ fn of_draft(draft: &Draft<'_>, kind: &PodKind) -> Vec<ApiFault> {
 
 fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {
     let message = format!(
-        "{} was not valid before the injection: {}",
+        "{} was already invalid before the injection: {}",
         workload.title(),
         fault.message
     );
@@ -132,7 +132,7 @@ fn invalid_before(workload: &Workload<'_>, fault: &ApiFault) -> Diagnostic {
         false => workload.place(find(workload.tree, workload.pod_spec, &fault.at).value),
     };
     let warning = Diagnostic::warning(Code::InvalidBefore, message).at(place, "here");
-    warning.help("no API server takes it, with the injection or without: mend the manifest")
+    warning.help("fix the manifest: the API server rejects it with or without the injection")
 }
 
 /// Whether the object's annotations are too long together only because of this run, with marker and record.
@@ -221,7 +221,7 @@ impl FaultCollector {
             );
             // A claim template may have the name of a volume and then replaces it, so that is not a duplicate.
             if !volume_names.insert(name) {
-                self.add(at.path(), format!("two volumes are called `{name}`"));
+                self.add(at.path(), format!("two volumes are named `{name}`"));
             }
             volumes.insert(name);
         }
@@ -251,7 +251,7 @@ impl FaultCollector {
         // Containers of both lists share one name space. Knative names those without a name itself.
         let is_named_later = role == ContainerRole::Knative && name.is_empty();
         if !names.insert(name) && !is_named_later {
-            self.add(at.path(), format!("two containers are called `{name}`"));
+            self.add(at.path(), format!("two containers are named `{name}`"));
         }
     }
 
@@ -269,7 +269,7 @@ impl FaultCollector {
             let path = mount.get("mountPath").filter(|path| path.is_string());
             if devices.any(|device| path.is_some() && device.get("devicePath") == path) {
                 let message = format!(
-                    "container `{owner}` mounts {} where it has a device",
+                    "container `{owner}` mounts {} where it already has a device",
                     path.unwrap_or(&View::Null)
                 );
                 self.add(at.path().key("volumeMounts").index(index), message);
@@ -298,14 +298,14 @@ impl FaultCollector {
                     if hosts.contains(&of_node) {
                         self.add(
                             at(),
-                            format!("two containers want the port {host}/{protocol} of the node"),
+                            format!("two containers use host port {host}/{protocol}"),
                         );
                     }
                     own_hosts.insert(of_node);
                 }
                 if self.origin == FaultOrigin::Policy {
                     if names.contains(name) {
-                        self.add(at(), format!("two ports of the pod are called `{name}`"));
+                        self.add(at(), format!("two ports of the pod are named `{name}`"));
                     }
                     own_names.extend(Some(name).filter(|name| !name.is_empty()));
                 }
@@ -331,7 +331,8 @@ impl FaultCollector {
             if labels.and_then(|labels| labels.get(key)) != Some(value) {
                 let value = value.as_str().unwrap_or_default();
                 let message = format!(
-                    "the selector wants the label `{key}: {value}`, which the pod template does not have"
+                    "the selector requires the label `{key}: {value}`, which the pod template does \
+                     not have"
                 );
                 self.add(Path::default(), message);
             }

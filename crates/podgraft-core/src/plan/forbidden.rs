@@ -68,7 +68,7 @@ fn forbidden(
         return None;
     }
     let message = format!(
-        "policy `{}` would put `{}` into {title}",
+        "policy `{}` would add `{}` to {title}",
         subject.policy.identity, found.excerpt
     );
     let problem = Diagnostic::error(Code::Forbidden, message)
@@ -77,9 +77,5 @@ fn forbidden(
             subject.policy.text.place(at.clone()),
             format!("`{}` is forbidden in this run", found.danger),
         );
-    Some(
-        problem.help(
-            "change the policy, leave it out, or take the word out of `--forbid` or `forbid`",
-        ),
-    )
+    Some(problem.help("change the policy, skip it, or remove the word from `--forbid` or `forbid`"))
 }

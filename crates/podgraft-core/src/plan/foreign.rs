@@ -52,7 +52,7 @@ fn foreign_mark(
         let value = tree.string(node)?;
         let is_meant = values.is_empty() || values.iter().any(|glob| glob.is_match(value));
         is_meant.then(|| {
-            let by = format!("somebody else: the {prefix}{word} `{key}: {value}` says so");
+            let by = format!("another tool: it has the {prefix}{word} `{key}: {value}`");
             already_injected(by, Some(tree.span(node)))
         })
     })
@@ -63,7 +63,7 @@ fn foreign_container(workload: &Workload<'_>, name: &GlobMatcher) -> Option<Skip
     let container = containers
         .iter()
         .find(|container| name.is_match(container.name))?;
-    let by = format!("somebody else: it has the container `{}`", container.name);
+    let by = format!("another tool: it has the container `{}`", container.name);
     Some(already_injected(
         by,
         Some(workload.tree.span(container.node)),
@@ -84,7 +84,7 @@ pub(super) fn conflicting_policy(
     });
     let (rival, _) = rivals.next()?;
     let message = format!(
-        "only one of `{group}` may be for {}, and these are: `{}` and `{}`",
+        "only one `{group}` may apply to {}, but two do: `{}` and `{}`",
         workload.title(),
         rival.identity,
         policy.identity
@@ -93,11 +93,11 @@ pub(super) fn conflicting_policy(
         .at(workload.name_place(), "this workload")
         .at(
             policy.text.place(policy.selects.at.clone()),
-            format!("chosen here by `{}`", policy.identity),
+            format!("selected here by `{}`", policy.identity),
         )
         .at(
             rival.text.place(rival.selects.at.clone()),
             format!("and here by `{}`", rival.identity),
         );
-    Some(problem.help("let their selectors choose different workloads"))
+    Some(problem.help("make their selectors match different workloads"))
 }

@@ -47,8 +47,8 @@ pub(crate) fn faults_of_kept(
     let names = names.collect::<Vec<_>>().join(", ");
     let command = undo_command(first, &base.source.name);
     let help = match options.take_out.is_undo() {
-        true => format!("take it out, too: {command}"),
-        false => format!("give it, too, or take it out: {command}"),
+        true => format!("remove it as well: {command}"),
+        false => format!("pass it as well, or remove it: {command}"),
     };
     let severity = match options.force {
         true => Severity::Warning,
@@ -57,7 +57,10 @@ pub(crate) fn faults_of_kept(
     let title = base.title();
     let problems = found.iter().map(|fault| {
         let fault = &fault.message;
-        let message = format!("no API server would take {title} with what an earlier run put there for {names}: {fault}");
+        let message = format!(
+            "the API server would reject {title} with what an earlier run injected for {names}: \
+             {fault}"
+        );
         let problem = Diagnostic::error(Code::Invalid, message);
         problem.with_severity(severity).help(&*help)
     });

@@ -105,9 +105,9 @@ fn stale_mark(
 ) -> Option<Diagnostic> {
     let sentence_end = match &report.outcome {
         Outcome::Injected(_) => {
-            "now adds something else to it, beside what an earlier run put there"
+            "now injects something different in addition to what an earlier run injected"
         }
-        Outcome::Skipped(_) => "no longer applies to it; what an earlier run put there stays",
+        Outcome::Skipped(_) => "no longer applies to it; what an earlier run injected stays",
         Outcome::UpToDate | Outcome::Failed(_) | Outcome::TakenOut(_) => return None,
     };
     let mut policies = policies.iter();
@@ -120,7 +120,8 @@ fn stale_mark(
     let warning = Diagnostic::warning(Code::AppliedBefore, message)
         .at(workload.name_place(), "this workload");
     let help = format!(
-        "apply to the original manifest, or take out by hand what is not wanted any more, and `{}` out of {MARKER}",
+        "apply to the original manifest, or remove by hand what is no longer wanted and `{}` from \
+         {MARKER}",
         policy.identity
     );
     Some(warning.help(help))

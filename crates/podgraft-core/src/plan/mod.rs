@@ -396,11 +396,13 @@ impl<'r, 't> PlanContext<'r, 't> {
 
     fn missing_object(&self, name: &str) -> Diagnostic {
         let message =
-            format!("an expression looks up the {name}, and it is not among the files of this run");
+            format!("an expression looks up the {name}, which is not among the files of this run");
         let note = Diagnostic::note(Code::MissingObject, message);
-        note.at(self.workload.name_place(), "for this workload").help(
-            "the policy goes on as if it did not exist; where the cluster has it, give it with `--context`",
-        )
+        note.at(self.workload.name_place(), "for this workload")
+            .help(
+                "if the cluster has it, pass its file with `--context`: the policy treats it as \
+                 missing",
+            )
     }
 
     /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.

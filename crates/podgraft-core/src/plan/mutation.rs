@@ -132,7 +132,7 @@ fn unreadable(workload: &Workload<'_>) -> Diagnostic {
         workload.source.place(error.at)
     });
     let message = format!(
-        "readers disagree about the pod spec of {}",
+        "YAML readers disagree about the pod spec of {}",
         workload.title()
     );
     Diagnostic::error(Code::CannotEdit, message)
@@ -226,14 +226,14 @@ fn new_faults<'t>(
 
 fn as_operator_does(subject: RuleContext<'_, '_>, fault: &ApiFault) -> Diagnostic {
     let message = format!(
-        "no API server takes {} as `{}` makes it: {}",
+        "the API server rejects {} as changed by `{}`: {}",
         subject.workload.title(),
         subject.policy.identity,
         fault.message
     );
     Diagnostic::warning(Code::Invalid, message)
         .at(subject.workload.name_place(), "this workload")
-        .help("the operator does the same; the other messages say what in the manifest leads to it")
+        .help("the operator does the same; see the other messages for the cause in the manifest")
 }
 
 /// Moves new keys of the pod spec and of its containers to their usual places.

@@ -67,7 +67,7 @@ pub(super) fn refused(spec: &View<'_>) -> Vec<(Path, String)> {
 fn of_windows(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     let mut add = |at: Path, field: String| {
-        found.push((at, format!("a pod of Windows cannot have {field}")));
+        found.push((at, format!("a Windows pod cannot have {field}")));
     };
     for field in ["hostPID", "hostIPC"] {
         if spec[field] == true {
@@ -114,7 +114,7 @@ fn of_linux(spec: &View<'_>) -> Vec<(Path, String)> {
     holders
         .filter(|(_, holder, _)| !holder["securityContext"][OPTIONS].is_null())
         .map(|(at, _, place)| {
-            let message = format!("a pod of Linux cannot have `securityContext.{OPTIONS}`{place}");
+            let message = format!("a Linux pod cannot have `securityContext.{OPTIONS}`{place}");
             (at.key("securityContext").key(OPTIONS), message)
         })
         .collect()
@@ -130,7 +130,7 @@ fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
             && stated(container).is_some_and(|of_container| Some(of_container) != of_pod)
         {
             let message = format!(
-                "container `{}` has another `windowsOptions.hostProcess` than the pod",
+                "container `{}` has a different `windowsOptions.hostProcess` than the pod",
                 container.text("name")
             );
             found.push((at.path(), message));
@@ -141,13 +141,14 @@ fn host_processes(spec: &View<'_>) -> Vec<(Path, String)> {
     }
     if let Some((at, container)) = containers(spec).find(|(_, container)| !is_host(container)) {
         let message = format!(
-            "container `{}` must be a process of the Windows host (`windowsOptions.hostProcess`) as others of the pod are",
+            "container `{}` must be a Windows host process (`windowsOptions.hostProcess`) like the \
+             others of the pod",
             container.text("name")
         );
         found.push((at.path(), message));
     }
     if spec["hostNetwork"] != true {
-        let message = "processes of the Windows host need `hostNetwork: true`".to_owned();
+        let message = "Windows host processes require `hostNetwork: true`".to_owned();
         found.push((Path::of(&["hostNetwork"]), message));
     }
     found

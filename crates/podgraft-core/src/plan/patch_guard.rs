@@ -85,7 +85,8 @@ impl<'t> Planner<'_, 't> {
         for (path, (old, new)) in texts {
             if old != new {
                 let message = format!("a patch must not change `{}`", path.join("."));
-                let help = "podgraft and the cluster know the object by it: take the operation out";
+                let help = "remove the operation: podgraft and the cluster identify the object by \
+                            this field";
                 let problem = self.problem(Code::BadPatch, message, &entry.item);
                 return Err(problem.help(help).into());
             }
@@ -102,13 +103,15 @@ impl<'t> Planner<'_, 't> {
             let (message, help) = match planned.is_some() && stays {
                 true => (
                     format!(
-                        "a patch must not change the {word} `{name}`, which a policy of this run puts there"
+                        "a patch must not change the {word} `{name}`, which a policy of this run \
+                         injects"
                     ),
-                    "the next run would take it for somebody else's: write it so in the policy's own item",
+                    "make the change in the policy that injects it: the next run would not \
+                     recognize a patched one",
                 ),
                 false => (
-                    format!("a patch must not take out, rename or move the {word} `{name}`"),
-                    "change what is in it; what is not wanted at all is taken out of the manifest itself",
+                    format!("a patch must not remove, rename, or move the {word} `{name}`"),
+                    "change its fields instead, or remove it from the manifest",
                 ),
             };
             let problem = self.problem(Code::BadPatch, message, &entry.item);
@@ -170,7 +173,7 @@ impl<'t> Planner<'_, 't> {
 
     fn refuse_fault(&self, fault: &str, entry: &PatchEntry) -> Diagnostic {
         let message = format!(
-            "no API server would take {} with this patch: {fault}",
+            "the API server would reject {} with this patch: {fault}",
             self.workload.title()
         );
         self.problem(Code::Invalid, message, &entry.item)

@@ -144,7 +144,7 @@ impl<'c, 't> Planner<'c, 't> {
             .at(self.workload.name_place(), "this workload")
             .at(
                 self.policy.text.place(job.entry.item.at.clone()),
-                format!("its test of `{path}` does not hold"),
+                format!("its test of `{path}` fails"),
             )
     }
 
@@ -228,12 +228,12 @@ impl<'c, 't> Planner<'c, 't> {
 
     fn patch_error(&self, job: &PatchJob<'_>, reason: String) -> PatchError {
         let message = format!(
-            "{} does not fit {}: {reason}",
+            "{} cannot be applied to {}: {reason}",
             job.changed(),
             self.workload.title()
         );
-        let help =
-            "narrow `match`, or put a `test` first: the patch then applies only where it holds";
+        let help = "narrow `match`, or add a `test` first, so that the patch applies only where \
+                    the test passes";
         let problem = self.problem(Code::BadPatch, message, &job.entry.item);
         problem.help(help).into()
     }
@@ -272,7 +272,10 @@ impl<'c, 't> Planner<'c, 't> {
                 let length = items.len();
                 let at = last.parse::<Index>().ok();
                 let Some(at) = at.and_then(|at| at.for_len_incl(length).ok()) else {
-                    let reason = format!("`{}` is no place in a list of {length}", pointer(path));
+                    let reason = format!(
+                        "`{}` is out of range for a list of length {length}",
+                        pointer(path)
+                    );
                     return Err(self.patch_error(job, reason));
                 };
                 match mode {
@@ -307,7 +310,7 @@ impl<'c, 't> Planner<'c, 't> {
             self.workload.title(),
             pointer(path)
         );
-        let help = "copy less: only what is needed, and nothing into itself";
+        let help = "copy only what is needed, and nothing into itself";
         Err(self
             .problem(code, message, &job.entry.item)
             .help(help)
@@ -319,7 +322,7 @@ impl<'c, 't> Planner<'c, 't> {
             return Ok(false);
         };
         if self.find(job, path).is_none() {
-            let reason = format!("there is nothing at `{}` to take out", pointer(path));
+            let reason = format!("there is nothing at `{}` to remove", pointer(path));
             return Err(self.patch_error(job, reason));
         }
         let id = self.open_parents(job, parents, last)?;
@@ -423,10 +426,11 @@ impl<'c, 't> Planner<'c, 't> {
             return Ok(());
         }
         let message = format!(
-            "{} would change its own result again with every run",
+            "{} would change its own result again in every run",
             job.changed()
         );
-        let help = "add a `test` before it, so that it applies once; `value: null` says that nothing is there";
+        let help = "add a `test` before it, so that it applies only once; `value: null` tests that \
+                    nothing is there";
         let problem = self.problem(Code::BadPatch, message, &job.entry.item);
         Err(problem.help(help).into())
     }

@@ -395,8 +395,9 @@ impl<'c, 't> Planner<'c, 't> {
         let found = self.position_by(list, "name", neighbour);
         found.ok_or_else(|| {
             let title = self.workload.title();
-            let message =
-                format!("`{neighbour}` is not in {title}, so nothing can stand before or after it");
+            let message = format!(
+                "`{neighbour}` is not in {title}, so nothing can be placed before or after it"
+            );
             self.problem(Code::UnknownPosition, message, item).into()
         })
     }
@@ -407,33 +408,33 @@ pub fn explain(reason: RefusalReason) -> (Code, &'static str, &'static str) {
     match reason {
         RefusalReason::IsShown => (
             Code::SharedNode,
-            "it is written elsewhere and only shown here",
-            "write it out here instead of the alias or merge key",
+            "the value comes from an alias or a merge key",
+            "write the value here instead of the alias or merge key",
         ),
         RefusalReason::IsShared => (
             Code::SharedNode,
-            "an alias shows it elsewhere, too, so an edit would change both",
-            "write the alias out where it stands",
+            "an alias uses the value elsewhere as well, so an edit would change both",
+            "replace the alias with the value",
         ),
         RefusalReason::NoMapping => (
             Code::WrongType,
-            "it is no mapping",
-            "give it fields, or take it out",
+            "it is not a mapping",
+            "add fields to it, or remove it",
         ),
         RefusalReason::NoList => (
             Code::WrongType,
-            "it is no list",
-            "write it as a list, or take it out",
+            "it is not a list",
+            "write it as a list, or remove it",
         ),
         RefusalReason::DuplicateKey => (
             Code::DuplicateKey,
-            "this key stands here twice, and readers disagree about which one counts",
-            "take one of them out",
+            "this key is defined twice, and YAML readers disagree about which one counts",
+            "remove one of them",
         ),
         RefusalReason::Tagged => (
             Code::CannotEdit,
-            "its tag says that it is something else",
-            "take the tag off",
+            "its tag gives it a different type",
+            "remove the tag",
         ),
     }
 }

@@ -49,7 +49,8 @@ impl<'t> Planner<'_, 't> {
             .into_iter()
             .find(|(_, claim_name)| claim_name.as_deref() == Some(name))
         {
-            let help = "a claim template makes a volume of its name: rename the policy's volume";
+            let help = "rename the policy's volume: a claim template already creates a volume with \
+                        this name";
             let kept = self.kept_or_conflict(&claim.0, description, item);
             return kept.map_err(|error| error.help(help));
         }
@@ -218,7 +219,7 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         let message = format!(
-            "the selector of {} uses the label `{key}`, so it must not be changed",
+            "the selector of {} uses the label `{key}`, so the label cannot be changed",
             self.workload.title()
         );
         Err(self.problem(Code::Invalid, message, item).into())

@@ -63,7 +63,7 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     if is_lasting && has("activeDeadlineSeconds") {
         found.push((
             Path::of(&["activeDeadlineSeconds"]),
-            format!("a {} has no `activeDeadlineSeconds`", kind.kind),
+            format!("a {} cannot have `activeDeadlineSeconds`", kind.kind),
         ));
     }
     let nameservers = spec["dnsConfig"]["nameservers"].as_array();
@@ -72,7 +72,7 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     {
         found.push((
             Path::of(&["dnsPolicy"]),
-            "`dnsPolicy: None` needs `dnsConfig.nameservers`".to_owned(),
+            "`dnsPolicy: None` requires `dnsConfig.nameservers`".to_owned(),
         ));
     }
     if spec.get("hostNetwork") == Some(&View::Bool(true)) {
@@ -82,7 +82,7 @@ pub(super) fn refused(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
         let shared = ["hostNetwork", "hostPID", "hostIPC"].into_iter();
         let shared = shared.filter(|field| spec.get(field) == Some(&View::Bool(true)));
         let sentence = |field| {
-            let message = format!("`{field}: true` does not go with `hostUsers: false`");
+            let message = format!("`{field}: true` cannot be combined with `hostUsers: false`");
             (Path::of(&[field]), message)
         };
         found.extend(shared.map(sentence));
@@ -109,7 +109,7 @@ fn kernel_parameters(spec: &View<'_>) -> Vec<(Path, String)> {
         };
         if spec[field] == true {
             let message =
-                format!("the kernel parameter `{name}` is the node's with `{field}: true`");
+                format!("the kernel parameter `{name}` cannot be combined with `{field}: true`");
             found.push((Path::of(&["securityContext", "sysctls"]), message));
         }
     }
@@ -121,12 +121,12 @@ fn names_and_nodes(spec: &View<'_>) -> Vec<(Path, String)> {
     let mut found = Vec::new();
     for field in ["hostNetwork", "setHostnameAsFQDN"] {
         if !spec["hostnameOverride"].is_null() && spec[field] == true {
-            let message = format!("`hostnameOverride` does not go with `{field}: true`");
+            let message = format!("`hostnameOverride` cannot be combined with `{field}: true`");
             found.push((Path::of(&["hostnameOverride"]), message));
         }
     }
     if !spec.text("nodeName").is_empty() && !spec.list("schedulingGates").is_empty() {
-        let message = "a pod with `schedulingGates` has no `nodeName` yet".to_owned();
+        let message = "a pod with `schedulingGates` cannot have `nodeName`".to_owned();
         found.push((Path::of(&["nodeName"]), message));
     }
     found
@@ -147,8 +147,8 @@ fn long_sleeps(spec: &View<'_>) -> Vec<(Path, String)> {
                     let path = at.path().key("lifecycle").key(hook);
                     let name = container.text("name");
                     let message = format!(
-                        "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the {grace} of the pod's \
-                         `terminationGracePeriodSeconds`"
+                        "container `{name}` sleeps {seconds} seconds in `{hook}`, longer than the \
+                         pod's `terminationGracePeriodSeconds` of {grace}"
                     );
                     found.push((path, message));
                 }
@@ -165,7 +165,7 @@ pub(super) fn too_long(annotations: &View<'_>, holder: &str) -> Option<(Path, St
         |(key, text): &(Cow<'_, str>, View<'_>)| key.len() + text.as_str().map_or(0, str::len);
     (texts.map(length).sum::<usize>() > MAX_ANNOTATIONS).then(|| {
         let message = format!(
-            "the annotations of the {holder} are longer than {MAX_ANNOTATIONS} bytes together"
+            "the annotations of the {holder} are longer than {MAX_ANNOTATIONS} bytes in total"
         );
         (Path::default(), message)
     })
@@ -182,14 +182,15 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
         };
         if !os_rules::containers(spec).any(|(_, container)| container.text("name") == owner) {
             let message =
-                format!("the annotation `{key}` names a container that the pod does not have");
+                format!("the annotation `{key}` refers to a container that the pod does not have");
             found.push((Path::default(), message));
         }
         let profile = profile.as_str().unwrap_or_default();
         let is_known = ["", "runtime/default", "unconfined"].contains(&profile);
         if !is_known && !profile.starts_with("localhost/") {
             let message = format!(
-                "the annotation `{key}` is `runtime/default`, `unconfined` or `localhost/NAME`, not `{profile}`"
+                "the annotation `{key}` must be `runtime/default`, `unconfined`, or \
+                 `localhost/NAME`, not `{profile}`"
             );
             found.push((Path::default(), message));
         }
@@ -207,8 +208,8 @@ pub(super) fn annotations(annotations: &View<'_>, spec: &View<'_>) -> Vec<(Path,
             let annotation = annotations[&*format!("{APP_ARMOR}{name}")].as_str();
             if let Some(annotation) = annotation.filter(|annotation| *annotation != stated) {
                 let message = format!(
-                    "the annotation `{APP_ARMOR}{name}: {annotation}` is not what container `{name}` says in \
-                     `securityContext.appArmorProfile`"
+                    "the annotation `{APP_ARMOR}{name}: {annotation}` contradicts \
+                     `securityContext.appArmorProfile` of container `{name}`"
                 );
                 found.push((at.path(), message));
             }
@@ -224,13 +225,13 @@ fn restart_policy(kind: &PodKind, spec: &View<'_>) -> Vec<(Path, String)> {
     let sentence = match stated {
         Some(policy) if ALWAYS_RESTARTED.contains(&identity) && policy != "Always" => {
             format!(
-                "a {} takes `restartPolicy: Always` only, not `{policy}`",
+                "a {} accepts only `restartPolicy: Always`, not `{policy}`",
                 kind.kind
             )
         }
         None | Some("Always") if matches!(identity, ("batch", "Job" | "CronJob")) => {
             format!(
-                "a {} needs `restartPolicy: OnFailure` or `Never`",
+                "a {} requires `restartPolicy: OnFailure` or `Never`",
                 kind.kind
             )
         }
@@ -259,8 +260,8 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
             // Duplicates within one container are reported as a fault of that container.
             if let (Some(number), true) = (of_node.0, taken_by != at.1) {
                 let message = format!(
-                    "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both want the port \
-                     {number}/{protocol} of the node"
+                    "with `hostNetwork`, the containers `{other_owner}` and `{owner}` both use \
+                     host port {number}/{protocol}"
                 );
                 found.push((path(), message));
             }
@@ -268,7 +269,8 @@ fn host_ports(spec: &View<'_>) -> Vec<(Path, String)> {
                 && host != container_port
             {
                 let message = format!(
-                    "with `hostNetwork`, `hostPort: {host}` must be the port {container_port} itself"
+                    "with `hostNetwork`, `hostPort: {host}` must equal the container port \
+                     {container_port}"
                 );
                 found.push((path(), message));
             }

@@ -280,29 +280,30 @@ impl<'r, 't> Recording<'r, 't> {
 
 fn replay_conflict(path: &str, policy: &str, workload: &Workload<'_>) -> Diagnostic {
     let message = format!(
-        "{} of {} is from policy `{policy}`, which is not given, and a given policy puts something else there",
+        "{} of {} comes from policy `{policy}`, which is not given, and a given policy injects \
+         something different there",
         words_of(path),
         workload.title(),
     );
     let problem =
         Diagnostic::error(Code::Conflict, message).at(workload.name_place(), "this workload");
     let command = undo_command(policy, &workload.source.name);
-    problem.help(format!("give `{policy}`, too, or take it out: {command}"))
+    problem.help(format!("pass `{policy}` as well, or remove it: {command}"))
 }
 
 /// The error that nobody can tell what a kept policy makes of the value that is there now.
 fn entangled(path: &str, policy: &str, plan: &PlanContext<'_, '_>) -> Diagnostic {
     let workload = plan.workload;
     let message = format!(
-        "{} of {} was changed by policy `{policy}`, which is not given, and what it makes of the value that would be there \
-         now is not clear",
+        "{} of {} was changed by policy `{policy}`, which is not given, so its effect on the new \
+         value is unclear",
         words_of(path),
         workload.title(),
     );
     let command = undo_command(policy, &workload.source.name);
     let help = match plan.options.take_out.is_undo() {
-        true => format!("take it out, too: {command}"),
-        false => format!("give `{policy}`, too, or take it out: {command}"),
+        true => format!("remove it as well: {command}"),
+        false => format!("pass `{policy}` as well, or remove it: {command}"),
     };
     let problem = Diagnostic::error(Code::Conflict, message);
     let problem = problem.at(workload.name_place(), "this workload");
@@ -327,14 +328,14 @@ pub(crate) fn write_record(draft: &mut Draft<'_>, record: &Record) -> Result<(),
 }
 
 /// Why changes cannot be recorded.
-const UNRECORDABLE: &str = "readers disagree about some value in it (a key that stands twice, or a tag that Kubernetes does \
-                            not know), or containers have the same name, or none";
+const UNRECORDABLE: &str = "remove duplicate keys and tags that Kubernetes does not know, and give \
+                            each container its own name";
 
 /// The warning that changes of a workload without a record cannot be recorded.
 pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
     let title = workload.title();
     let message =
-        format!("what is injected into {title} cannot be recorded, so undo will not know it");
+        format!("the injection into {title} cannot be recorded, so undo cannot remove it");
     Diagnostic::warning(Code::NoRecord, message)
         .help(UNRECORDABLE)
         .at(workload.name_place(), "this workload")
@@ -343,8 +344,8 @@ pub(super) fn cannot_record(workload: &Workload<'_>) -> Diagnostic {
 /// The error that changes of a workload with a record cannot be recorded any more: its record would become wrong.
 pub(super) fn cannot_update_record(workload: &Workload<'_>) -> Diagnostic {
     let title = workload.title();
-    let message = format!("what is injected into {title} cannot be recorded any more");
-    let help = format!("{UNRECORDABLE}; `podgraft undo` takes out what the record says");
+    let message = format!("the injection into {title} can no longer be recorded");
+    let help = format!("{UNRECORDABLE}; `podgraft undo` removes what the record lists");
     Diagnostic::error(Code::NoRecord, message)
         .help(help)
         .at(workload.name_place(), "this workload")

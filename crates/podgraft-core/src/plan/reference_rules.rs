@@ -44,7 +44,7 @@ fn claims<'v>(
     let claims = container["resources"].list("claims").iter();
     claims.filter(unknown).map(|claim| {
         format!(
-            "container `{}` claims `{}`, which the pod's `resourceClaims` do not have",
+            "container `{}` claims `{}`, which is not in the pod's `resourceClaims`",
             container.text("name"),
             claim.text("name")
         )
@@ -74,7 +74,7 @@ fn device_fault(
 ) -> Option<String> {
     let (volume, path) = (device.text("name"), device.text("devicePath"));
     if spec["hostUsers"] == false {
-        return Some("a device, which does not go with `hostUsers: false`".to_owned());
+        return Some("a device, which cannot be combined with `hostUsers: false`".to_owned());
     }
     match find_named(spec, "volumes", volume) {
         None if !has_claims => {
@@ -84,7 +84,7 @@ fn device_fault(
         }
         Some(found) if DEVICES.iter().all(|source| found[*source].is_null()) => {
             return Some(format!(
-                "the volume `{volume}` as a device, and it is no claim"
+                "the volume `{volume}` as a device, which is not a volume claim"
             ));
         }
         _ => {}
@@ -93,7 +93,7 @@ fn device_fault(
         .list("volumeMounts")
         .iter()
         .any(|mount| mount.text("name") == volume || mount.text("mountPath") == path)
-        .then(|| format!("the volume `{volume}` or its path `{path}` as a device and a mount"))
+        .then(|| format!("the volume `{volume}` or its path `{path}` as both a device and a mount"))
 }
 
 fn files<'v>(
@@ -104,16 +104,20 @@ fn files<'v>(
         .list("env")
         .iter()
         .map(|variable| &variable["valueFrom"]["fileKeyRef"]);
-    sources.filter(|source| !source.is_null()).filter_map(|source| {
-        let volume = source.text("volumeName");
-        let is_valid = find_named(spec, "volumes", volume).is_some_and(|volume| !volume["emptyDir"].is_null());
-        (!is_valid).then(|| {
+    sources
+        .filter(|source| !source.is_null())
+        .filter_map(|source| {
+            let volume = source.text("volumeName");
+            let is_valid = find_named(spec, "volumes", volume)
+                .is_some_and(|volume| !volume["emptyDir"].is_null());
+            (!is_valid).then(|| {
             format!(
-                "container `{}` reads a variable from a file of the volume `{volume}`, and the pod has no `emptyDir` of that name",
+                "container `{}` reads a variable from a file in the volume `{volume}`, but the pod \
+                 has no `emptyDir` with that name",
                 container.text("name")
             )
         })
-    })
+        })
 }
 
 /// Rules of a container that depend on fields of the pod.
@@ -122,14 +126,14 @@ fn container_rules(spec: &View<'_>, container: &View<'_>) -> impl Iterator<Item 
     let mut found = Vec::new();
     if context["procMount"] == "Unmasked" && spec["hostUsers"] != false {
         found.push(format!(
-            "container `{owner}` has `procMount: Unmasked`, which needs `hostUsers: false`"
+            "container `{owner}` has `procMount: Unmasked`, which requires `hostUsers: false`"
         ));
     }
     let restarts = |policy: &View<'_>| policy["restartPolicy"] == "RestartContainer";
     if spec["restartPolicy"] == "Never" && container.list("resizePolicy").iter().any(restarts) {
         found.push(format!(
-            "container `{owner}` has `resizePolicy` with `RestartContainer`, which does not go with the pod's \
-             `restartPolicy: Never`"
+            "container `{owner}` has `resizePolicy` with `RestartContainer`, which cannot be \
+             combined with the pod's `restartPolicy: Never`"
         ));
     }
     found.into_iter()
@@ -175,7 +179,8 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
     for (resource, amount) in &requested {
         if is_above(&peak, resource, amount) {
             found.push(format!(
-                "the containers request more {resource} together than `resources.requests` of the pod"
+                "the containers together request more {resource} than `resources.requests` of the \
+                 pod"
             ));
         }
     }
@@ -194,7 +199,7 @@ fn pod_level_resources(spec: &View<'_>) -> Vec<(Path, String)> {
             let container_limits = amounts(&container["resources"], "limits");
             if is_above(&container_limits, resource, limit) {
                 found.push(format!(
-                    "the limit of {resource} of container `{}` is above the pod's own",
+                    "the {resource} limit of container `{}` is higher than that of the pod",
                     container.text("name")
                 ));
             }

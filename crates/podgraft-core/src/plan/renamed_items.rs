@@ -43,8 +43,8 @@ fn is_beside(path: &str, met: &SatisfiedChange) -> bool {
 
 fn unclear(workload: &Workload<'_>, policy: &str, path: &str, gone: &str) -> Diagnostic {
     let message = format!(
-        "{} of {} is as policy `{policy}` wants it, and {}, which is recorded, is gone: nothing says who renamed it, so \
-         `undo` leaves it",
+        "{} of {} matches policy `{policy}`, but the recorded {} is gone: it is unclear who \
+         renamed it, so `undo` leaves it",
         words_of(path),
         workload.title(),
         words_of(gone),
@@ -52,7 +52,7 @@ fn unclear(workload: &Workload<'_>, policy: &str, path: &str, gone: &str) -> Dia
     Diagnostic::warning(Code::NoRecord, message)
         .at(workload.name_place(), "this workload")
         .help(
-            "if a patch of `podgraft diff` did, take the patch back and run `podgraft apply --in-place` with the same \
-             policies, which records it",
+            "if a patch of `podgraft diff` renamed it, revert the patch and run `podgraft apply \
+             --in-place` with the same policies, which records it",
         )
 }

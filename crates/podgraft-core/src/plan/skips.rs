@@ -9,9 +9,9 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     let choice = &rule.containers;
     let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
     let wanted = match &choice.names_from_annotation {
-        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` names others)"),
+        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` lists others)"),
         _ if names.is_empty() && choice.include == [ContainerList::Injected] => {
-            " that a policy before it added".to_owned()
+            " added by an earlier policy".to_owned()
         }
         _ if names.is_empty() => String::new(),
         _ => match choice
@@ -37,7 +37,7 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
         format!("matched, no container{wanted}"),
     )
     .found_at(at);
-    let hint = format!("its containers are {}", container_names.join(", "));
+    let hint = format!("its containers: {}", container_names.join(", "));
     let hint = (!container_names.is_empty() && !wanted.is_empty()).then_some(hint);
     Skip {
         is_near_miss: true,

@@ -46,7 +46,7 @@ impl Group {
             Group::Secrets => "Secrets",
             Group::Meshes => "Service meshes and runtimes",
             Group::Monitoring => "Monitoring products",
-            Group::Operators => "Resources of operators, given with -p FILE",
+            Group::Operators => "Custom resources of operators, passed with -p FILE",
         }
     }
 }
@@ -135,7 +135,7 @@ pub fn list_names() -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     format!(
-        "{}; and for the resources of operators {}",
+        "{}; for the resources of operators: {}",
         list(&standalone),
         list(&of_resources)
     )
@@ -149,7 +149,7 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
     let names = || BUILTINS.iter().map(|builtin| builtin.name);
     let help = match nearest(name, names()) {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
-        None => format!("the built-in policies are {}", list_names()),
+        None => format!("built-in policies: {}", list_names()),
     };
     Err(Box::new(
         Diagnostic::error(

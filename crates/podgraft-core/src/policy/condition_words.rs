@@ -19,9 +19,9 @@ pub struct ConditionWord {
 }
 
 impl ConditionWord {
-    /// What the condition wants of a name, as far as it is another thing than globs: `` deployment wants `cart` in``.
+    /// What the condition wants of a name, as far as it is another thing than globs: `` deployment requires `cart` in``.
     pub(crate) fn wanted_part(&self) -> Option<String> {
         let part = self.part.as_ref()?;
-        Some(format!("{} wants `{part}` in", self.field))
+        Some(format!("{} requires `{part}` in", self.field))
     }
 }

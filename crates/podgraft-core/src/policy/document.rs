@@ -21,7 +21,7 @@ use crate::yaml::value::{Path, Step, to_value};
 
 /// The help for a key that cannot be written.
 pub(crate) const KEY_LIMIT: &str =
-    "in YAML, a key has no more than 1,024 characters, with its quotes and escapes";
+    "a YAML key can have at most 1,024 characters, including quotes and escapes";
 
 /// An object of a policy file.
 #[derive(Debug, Clone)]
@@ -60,9 +60,9 @@ impl<'t> Document<'t> {
 
 /// The problem of a document that is no policy. Its message names the subject as in a policy.
 pub(crate) fn about(problem: Diagnostic, subject: &str) -> Diagnostic {
-    let words = ["the policy ", "the object "];
+    let words = ["the policy", "the object"];
     let message = words.iter().fold(problem.message, |message, owner| {
-        message.replace(owner, &format!("{subject} "))
+        message.replace(owner, subject)
     });
     Diagnostic { message, ..problem }
 }
@@ -201,13 +201,13 @@ impl Document<'_> {
         Some(self.invalid_value(path, message))
     }
 
-    /// The error for a value that no API server takes. The label says the value if the file has an expression for it.
+    /// The error for a value that the API server rejects. The label says the value if the file has an expression for it.
     pub(crate) fn invalid_value(&self, path: &Path, message: impl Into<String>) -> Diagnostic {
         let place = self.place(path);
         let is_expression = has_expression(&place.excerpt[place.start..place.end]);
         let text = path.get(&self.value).and_then(Value::as_str);
         let label = match text.filter(|_| is_expression) {
-            Some(text) => format!("this is `{}`", wording::brief(text)),
+            Some(text) => format!("this evaluates to `{}`", wording::brief(text)),
             None => "here".to_owned(),
         };
         Diagnostic::error(Code::Invalid, message).at(place, label)

@@ -164,10 +164,10 @@ impl Facts for NoFacts {
 }
 
 fn not_known(name: &str) -> TemplateError {
-    let help = "only parameters are known before a workload is";
+    let help = "only parameters are available before a workload is known";
     TemplateError::new(
         Code::BadExpression,
-        format!("`{name}` is not known here"),
+        format!("`{name}` is not available here"),
         help,
     )
 }
@@ -253,8 +253,9 @@ impl Expression {
 #[cfg(not(target_family = "wasm"))]
 fn no_stack(text: &str, error: &std::io::Error) -> TemplateError {
     let size = PARSER_STACK >> 20;
-    let message =
-        format!("`{text}` cannot be read, as the system refuses a thread with {size} MiB: {error}");
+    let message = format!(
+        "cannot parse `{text}`: the system refused a thread with a {size} MiB stack: {error}"
+    );
     let help = "allow more address space (`ulimit -v`) or more threads (`ulimit -u`)";
     TemplateError::new(Code::TooLong, message, help)
 }
@@ -266,11 +267,12 @@ fn syntax_error(text: &str, errors: &ParseErrors) -> TemplateError {
     // The parser's error goes on with a list of all tokens that it expects.
     let words = words.split(" expecting ").next().unwrap_or(words);
     let words = match words.contains("'<EOF>'") {
-        true => "it ends too early",
+        true => "unexpected end",
         false => words,
     };
-    let message = format!("`{text}` is no expression: {words}");
-    let help = "expressions are CEL: https://kubernetes.io/docs/reference/using-api/cel/";
+    let message = format!("`{text}` is not a valid expression: {words}");
+    let help =
+        "expressions are written in CEL: https://kubernetes.io/docs/reference/using-api/cel/";
     TemplateError::new(Code::BadExpression, message, help)
 }
 
@@ -289,7 +291,7 @@ fn brackets(text: &str) -> usize {
 }
 
 fn too_deep() -> TemplateError {
-    too_large(&format!("nests more than {MAX_DEPTH} deep"))
+    too_large(&format!("is nested more than {MAX_DEPTH} levels deep"))
 }
 
 fn too_large(fault: &str) -> TemplateError {

@@ -149,8 +149,8 @@ pub(super) fn find_policies<'t>(
         }
     }
     if found.len() + problems.len() == before && !has_strays {
-        let message = format!("`{}` has no policy", file.name);
-        let help = format!("the kinds of policy are {}", understood());
+        let message = format!("`{}` contains no policy", file.name);
+        let help = format!("valid kinds: {}", understood());
         problems.push(
             Diagnostic::error(Code::BadPolicy, message)
                 .at(file.place(0..0), "in this file")
@@ -205,10 +205,10 @@ pub(super) fn check_unclaimed(
     let known: String = std::iter::once(known.clone())
         .chain(unlisted.cloned())
         .collect();
-    let help = format!("a policy with `source` makes a kind known; these are: {known}");
+    let help = format!("add a policy with this kind in `source`; known kinds: {known}");
     let unclaimed = unclaimed.filter(|(kind, _)| !is_looked_up(kind));
     let problems = unclaimed.map(|((group, kind), place)| {
-        let message = format!("no policy is for the `{kind}` of `{group}`");
+        let message = format!("no policy handles the kind `{kind}` of `{group}`");
         let problem = Diagnostic::error(Code::BadPolicy, message).at(place, "here");
         problem.help(&*help)
     });
@@ -260,7 +260,7 @@ fn read_object<'t>(
         && let Some(key) = boolean_key(tree, root)
     {
         let text = tree.scalar(key).unwrap_or_default();
-        let message = format!("the key `{text}` must be a string, this is a boolean");
+        let message = format!("the key `{text}` must be a string, not a boolean");
         let problem =
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
         return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
@@ -297,7 +297,7 @@ fn misspelt(api_version: &str, kind: &str) -> Option<(&'static str, String, Stri
     let is_ours = api_version.starts_with("podgraft.dev/") && !NO_POLICIES.contains(&kind);
     let help = match nearest(kind, [native.kind].into_iter()) {
         Some(near) => did_you_mean(near),
-        None => format!("the kinds of policy are {}", understood()),
+        None => format!("valid kinds: {}", understood()),
     };
     is_ours.then(|| ("kind", format!("podgraft.dev has no kind `{kind}`"), help))
 }
@@ -314,12 +314,12 @@ pub(super) fn without_duplicates<'t>(
         let identity = policy.document.identity();
         match first.get(&identity) {
             Some(earlier) => {
-                let message = format!("two policies are called `{identity}`");
+                let message = format!("two policies are named `{identity}`");
                 let problem = Diagnostic::error(Code::DuplicatePolicy, message);
                 let earlier: &FoundDocument<'_> = &kept[*earlier];
                 let problem = problem
-                    .at(policy.document.place(&name), "again here")
-                    .at(earlier.document.place(&name), "first here");
+                    .at(policy.document.place(&name), "second definition")
+                    .at(earlier.document.place(&name), "first definition");
                 problems.push(problem.help("rename one of them"));
             }
             None => {

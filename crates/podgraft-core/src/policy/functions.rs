@@ -72,7 +72,7 @@ pub(crate) fn dns_label(text: &str) -> Result<String, String> {
     };
     check_dns_label(&label)
         .map(|()| label)
-        .map_err(|_| format!("`{text}` has nothing that a DNS label could have"))
+        .map_err(|_| format!("cannot make a DNS label from `{text}`: it has no letter or digit"))
 }
 
 /// The SHA-256 of a text, in lower-case hex.
@@ -155,8 +155,8 @@ fn regex(pattern: &str) -> Result<Regex, String> {
         return Ok(last);
     }
     let compiled = RegexBuilder::new(pattern).size_limit(MAX_REGEX).build();
-    let compiled =
-        compiled.map_err(|error| format!("`{pattern}` is no regular expression: {error}"))?;
+    let compiled = compiled
+        .map_err(|error| format!("`{pattern}` is not a valid regular expression: {error}"))?;
     LAST.set(Some(compiled.clone()));
     Ok(compiled)
 }
@@ -173,7 +173,7 @@ pub(crate) fn replace(
 ) -> Result<String, String> {
     let found = text.matches(from).count().min(most.unwrap_or(usize::MAX));
     if text.len().saturating_add(found.saturating_mul(to.len())) > MAX_TEXT {
-        return Err("the text would be longer than 1 MiB".to_owned());
+        return Err("the result would be longer than 1 MiB".to_owned());
     }
     Ok(text.replacen(from, to, found))
 }

@@ -15,15 +15,15 @@ use super::{Injection, PolicyValue};
 pub struct ImageMirror {
     /// The image without tag and digest, as the policy writes it.
     pub name: String,
-    /// Instead of the name.
+    /// The new name.
     pub new_name: Option<String>,
-    /// Instead of tag and digest.
+    /// The new tag, which replaces the tag and the digest.
     pub new_tag: Option<String>,
     // The digest is removed, because it would be that of another image.
-    /// Behind the tag.
+    /// A suffix for the tag.
     pub tag_suffix: Option<String>,
     // With `new_tag`, both are written.
-    /// Instead of tag and digest, such as `sha256:...`.
+    /// The new digest, such as `sha256:...`, which replaces the tag and the digest.
     pub digest: Option<String>,
 }
 

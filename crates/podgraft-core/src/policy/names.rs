@@ -14,7 +14,8 @@ pub(crate) fn check_dns_label(text: &str) -> RuleCheck {
     require(text.len() <= 63, "must have at most 63 characters")?;
     require(
         is_label(text),
-        "must be lower-case letters, digits and `-`, and begin and end with a letter or digit",
+        "must contain only lowercase letters, digits, and `-`, and must start and end with a \
+         letter or digit",
     )
 }
 
@@ -23,7 +24,8 @@ pub(crate) fn check_dns_subdomain(text: &str) -> RuleCheck {
     require(text.len() <= 253, "must have at most 253 characters")?;
     require(
         text.split('.').all(is_label),
-        "must be lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit",
+        "must contain only lowercase letters, digits, `-`, and `.`, and must start and end with a \
+         letter or digit",
     )
 }
 
@@ -32,7 +34,7 @@ pub(crate) fn check_path_segment(text: &str) -> RuleCheck {
     require(!text.is_empty(), "must not be empty")?;
     require(
         !matches!(text, "." | "..") && !text.contains(['/', '%']),
-        "must have no `/` and no `%`, and be neither `.` nor `..`",
+        "must not contain `/` or `%`, and must not be `.` or `..`",
     )
 }
 
@@ -47,7 +49,7 @@ pub(crate) fn check_port_name(text: &str) -> RuleCheck {
     let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
     require(
         is_label(text) && !text.contains("--") && has_letter,
-        "must be lower-case letters, digits and single `-`, with at least one letter",
+        "must contain only lowercase letters, digits, and single `-`, with at least one letter",
     )
 }
 
@@ -60,7 +62,8 @@ pub(crate) fn check_key(text: &str) -> RuleCheck {
     let name = text.split_once('/').map_or(text, |(_, name)| name);
     require(
         !name.is_empty() && name.len() <= 63 && is_qualified(name),
-        "must be `[prefix/]name`, the name of 1 to 63 letters, digits, `-`, `_` and `.`",
+        "must have the form `[prefix/]name`, where the name is 1 to 63 letters, digits, `-`, `_`, \
+         or `.`",
     )
 }
 
@@ -74,7 +77,7 @@ fn check_prefix(key: &str) -> RuleCheck {
     let prefix = key.split_once('/').map(|(prefix, _)| prefix);
     require(
         prefix.is_none_or(|prefix| check_dns_subdomain(prefix).is_ok()),
-        "must have a DNS name before its `/`",
+        "must have a DNS name before the `/`",
     )
 }
 
@@ -84,14 +87,15 @@ pub(crate) fn check_config_key(text: &str) -> RuleCheck {
     let is_file_name = text != "." && !text.starts_with("..");
     require(
         (1..=253).contains(&text.len()) && text.bytes().all(is_body) && is_file_name,
-        "must be 1 to 253 letters, digits, `-`, `_` and `.`, and not begin with `..`",
+        "must be 1 to 253 letters, digits, `-`, `_`, or `.`, and must not start with `..`",
     )
 }
 
 pub(crate) fn check_label_value(text: &str) -> RuleCheck {
     require(
         text.len() <= 63 && (text.is_empty() || is_qualified(text)),
-        "must be at most 63 letters, digits, `-`, `_` and `.`, and begin and end with a letter or digit",
+        "must be at most 63 letters, digits, `-`, `_`, or `.`, and must start and end with a \
+         letter or digit",
     )
 }
 
@@ -107,7 +111,7 @@ pub(crate) fn check_env_name(text: &str) -> RuleCheck {
     let is_right = |byte: u8| (b' '..=b'~').contains(&byte) && byte != b'=';
     require(
         !text.is_empty() && text.bytes().all(is_right),
-        "must be printable ASCII without `=`",
+        "must contain only printable ASCII characters other than `=`",
     )
 }
 

@@ -115,13 +115,13 @@ fn ambiguous<'d>(name: &str, owners: impl Iterator<Item = &'d DeclaredParams>) -
     let settings: Vec<String> = settings.collect();
     let message = format!("several policies have a parameter `{name}`");
     let problem = Diagnostic::error(Code::UnknownParam, message);
-    Box::new(problem.help(format!("say which: {}", settings.join(" or "))))
+    Box::new(problem.help(format!("specify the policy: {}", settings.join(" or "))))
 }
 
 fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Box<Diagnostic> {
     let names = declared.iter().map(|declared| declared.identity.as_str());
-    let message = format!("no given policy is called `{policy}`");
-    let help = meant(policy, names, "the given policies are");
+    let message = format!("no given policy is named `{policy}`");
+    let help = meant(policy, names, "given policies:");
     Box::new(Diagnostic::error(Code::UnknownPolicy, message).help(help))
 }
 
@@ -135,8 +135,8 @@ fn unknown_param<'d>(
     let names: Vec<&str> = names.into_iter().collect();
     let help = match nearest(name, names.iter().copied()) {
         Some(near) => did_you_mean(near),
-        None if names.is_empty() => "there are no parameters".to_owned(),
-        None => format!("the parameters are {}", names.join(", ")),
+        None if names.is_empty() => "the policies declare no parameters".to_owned(),
+        None => format!("valid parameters: {}", names.join(", ")),
     };
     let message = match policy {
         Some(policy) => format!("the policy `{policy}` has no parameter `{name}`"),
@@ -203,7 +203,7 @@ fn check_name(
     };
     if !is_name(name) {
         refuse(format!(
-            "the parameter's name `{name}` must be letters, digits and `_`"
+            "the parameter name `{name}` must contain only letters, digits, and `_`"
         ));
     }
     if earlier.contains_key(name) {
@@ -213,8 +213,8 @@ fn check_name(
 
 fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
     let name = &param.name;
-    let message = format!("the parameter `{name}` is required and has no value");
-    let mut help = format!("give it with `--param {name}=VALUE`");
+    let message = format!("the required parameter `{name}` has no value");
+    let mut help = format!("set it with `--param {name}=VALUE`");
     if let Some(text) = &param.description {
         help.push_str(&format!(" ({text})"));
     }
@@ -250,7 +250,7 @@ fn pattern(
     // Anchored, so that `\d+` does not accept `80; rm`.
     let compiled = Regex::new(&format!("^(?:{pattern})$"));
     compiled.map(Some).map_err(|error| {
-        let message = format!("`pattern` is no regular expression: {error}");
+        let message = format!("`pattern` is not a valid regular expression: {error}");
         document.error(Code::BadPolicy, &path.key("pattern"), message)
     })
 }
@@ -276,7 +276,7 @@ fn check_value(
         .collect();
     if !words.is_empty() && !words.contains(&value) {
         let message = format!(
-            "the value `{value}` of the parameter `{name}` is none of {}",
+            "the value `{value}` of the parameter `{name}` is not one of {}",
             words.join(", ")
         );
         return Err(match nearest(value, words.into_iter()) {

@@ -351,7 +351,7 @@ fn invalid_former_name(found: &FoundDocument<'_>) -> Option<Diagnostic> {
     let path = Path::of(&["metadata", "annotations", RENAMED_FROM]);
     let old = path.get(&found.document.value)?.as_str()?;
     let problem = found.document.invalid(&path, check_dns_subdomain(old))?;
-    Some(problem.help("write the one name that the policy had before, without kind and namespace"))
+    Some(problem.help("write the previous name of the policy, without kind and namespace"))
 }
 
 /// The identity of a renamed policy and its earlier identity.

@@ -159,11 +159,7 @@ impl SchemaWalk {
     }
 
     fn wrong_type(&mut self, wanted: &str, value: &Value, help: Option<String>) {
-        let message = format!(
-            "{} must be {wanted}, this is {}",
-            self.name(),
-            describe(value)
-        );
+        let message = format!("{} must be {wanted}, not {}", self.name(), describe(value));
         self.report(SchemaProblemKind::WrongType, message, help);
     }
 
@@ -240,11 +236,7 @@ impl SchemaWalk {
             | ("number", Value::Number(_)) => {}
             ("integer", Value::Number(_)) => self.check_integer(rules, value),
             ("string", Value::Number(_) | Value::Bool(_)) => {
-                let message = format!(
-                    "{} must be a string, this is {}",
-                    self.name(),
-                    describe(value)
-                );
+                let message = format!("{} must be a string, not {}", self.name(), describe(value));
                 self.report(
                     SchemaProblemKind::Unquoted,
                     message,
@@ -265,7 +257,7 @@ impl SchemaWalk {
         let is_int32 = rules.get("format").and_then(Value::as_str) == Some("int32");
         if is_int32 && i32::try_from(number).is_err() {
             let message = format!(
-                "{} must be a 32-bit integer, {number} is too large",
+                "{} must be a 32-bit integer, but {number} is too large",
                 self.name()
             );
             self.report(SchemaProblemKind::WrongType, message, None);
@@ -319,12 +311,12 @@ impl SchemaWalk {
         }
         for required in missing {
             let text = field_of(required).and_then(|field| self.first_sentence(field));
-            let below = || format!("write `{}` below `{required}`", unknown.join("`, `"));
+            let below = || format!("move `{}` under `{required}`", unknown.join("`, `"));
             let help = match wrapper == Some(required) {
                 true => Some(below()),
-                false => text.map(|text| format!("`{required}`: {text}")),
+                false => text.map(|text| format!("add `{required}`: {text}")),
             };
-            let message = format!("{} must have `{required}`", self.name());
+            let message = format!("missing field `{required}` in {}", self.name());
             self.report(SchemaProblemKind::Missing, message, help);
         }
     }
@@ -369,13 +361,13 @@ impl SchemaWalk {
             (Some(holder), _) => did_you_mean(&format!("{holder}.{key}")),
             (None, Some(near)) => did_you_mean(near),
             (None, None) => format!(
-                "the fields here are {}",
+                "valid fields: {}",
                 names.map(String::as_str).collect::<Vec<_>>().join(", ")
             ),
         };
         self.report(
             SchemaProblemKind::UnknownField,
-            format!("{owner} has no field `{key}`"),
+            format!("unknown field `{key}` in {owner}"),
             Some(help),
         );
     }
@@ -454,6 +446,6 @@ fn describe_choice(schema: &Value) -> String {
     schema
         .as_object()
         .and_then(type_of)
-        .map_or("something else", article)
+        .map_or("another type", article)
         .to_owned()
 }

@@ -319,9 +319,13 @@ fn with_hint(fault: TemplateError, text: &str) -> TemplateError {
     if fault.code != Code::BadExpression {
         return fault;
     }
-    let help = fault.help.map_or(String::new(), |help| format!("{help}; "));
+    let literal = format!("to write this text literally, use `$${{{text}}}`");
+    let help = match fault.help {
+        Some(help) => format!("{help} ({literal})"),
+        None => literal,
+    };
     TemplateError {
-        help: Some(format!("{help}for this very text write `$${{{text}}}`")),
+        help: Some(help),
         ..fault
     }
 }
@@ -332,30 +336,26 @@ fn unfit(expression: &Expression, fault: &str, help: &str) -> TemplateError {
 }
 
 fn is_null(expression: &Expression) -> TemplateError {
-    let help = "a key is left out by an optional with nothing in it: `${a.?b}`";
+    let help = "to omit the key, use an optional: `${a.?b}`";
     unfit(expression, "is null", help)
 }
 
 fn is_absent(expression: &Expression) -> TemplateError {
-    let fault = "is an optional with nothing in it, within a text";
-    unfit(
-        expression,
-        fault,
-        "say what stands for nothing: `.orValue('')`",
-    )
+    let fault = "is an empty optional inside a string";
+    unfit(expression, fault, "add a fallback value: `.orValue('')`")
 }
 
 fn no_text(expression: &Expression) -> TemplateError {
-    let fault = "is a list or a mapping, within a text";
+    let fault = "is a list or a mapping inside a string";
     unfit(
         expression,
         fault,
-        "make it a text, for example with `.join(',')`",
+        "convert it to a string, for example with `.join(',')`",
     )
 }
 
 fn unclosed() -> TemplateError {
-    let help = "close it with `}`, or write `$${` for the text `${`";
+    let help = "close it with `}`, or use `$${` to write `${` literally";
     TemplateError::new(Code::BadExpression, "`${` is not closed", help)
 }
 

@@ -10,7 +10,7 @@ use crate::yaml::value::{ValueError, ValueErrorKind};
 fn not_rendered(place: &Place, file_kind: &str) -> Option<Diagnostic> {
     let message = format!("{file_kind} is a template that has not been rendered");
     let diagnostic = Diagnostic::error(Code::NotRendered, message);
-    let help = "render it first (`helm template`), then give podgraft the result";
+    let help = "render it first (`helm template`), then pass the result to podgraft";
     place
         .excerpt
         .contains("{{")
@@ -27,10 +27,13 @@ pub(crate) fn not_yaml(file: &PolicyFile, error: ParseError, file_kind: &str) ->
             Code::NotYaml,
             format!("{file_kind} file is not valid YAML: {words}"),
         ),
-        ParseErrorKind::TooDeep => (Code::TooDeep, format!("{file_kind} file nests too deep")),
+        ParseErrorKind::TooDeep => (
+            Code::TooDeep,
+            format!("{file_kind} file is nested too deeply"),
+        ),
         ParseErrorKind::UnknownAlias => (
             Code::UnknownAlias,
-            "the alias has no anchor before it".to_owned(),
+            "the alias refers to no preceding anchor".to_owned(),
         ),
         ParseErrorKind::TooLong => (Code::TooLong, format!("{file_kind} file is too long")),
     };
@@ -47,23 +50,29 @@ pub(super) fn not_a_value(file: &PolicyFile, error: ValueError) -> Diagnostic {
     }
     let (code, message) = match error.kind {
         ValueErrorKind::DuplicateKey(key, first) => {
-            return Diagnostic::error(Code::DuplicateKey, format!("the key `{key}` stands twice"))
-                .at(place, "again here")
-                .at(file.place(first), "first here")
-                .help("readers of YAML disagree about which one counts: keep one");
+            return Diagnostic::error(
+                Code::DuplicateKey,
+                format!("the key `{key}` is defined twice in one mapping"),
+            )
+            .at(place, "second definition")
+            .at(file.place(first), "first definition")
+            .help("remove one of them: YAML readers disagree about which one counts");
         }
-        ValueErrorKind::BadKey => (Code::BadPolicy, "a key must be a text".to_owned()),
+        ValueErrorKind::BadKey => (Code::BadPolicy, "a key must be a string".to_owned()),
         ValueErrorKind::BadTag(tag) => (
             Code::BadPolicy,
-            format!("the tag `{tag}` does not fit here"),
+            format!("the tag `{tag}` is not valid here"),
         ),
-        ValueErrorKind::BadMerge => (Code::BadPolicy, "`<<` takes mappings only".to_owned()),
+        ValueErrorKind::BadMerge => (Code::BadPolicy, "`<<` accepts only mappings".to_owned()),
         ValueErrorKind::Cyclic => (
             Code::BadPolicy,
-            "the alias stands within its own anchor".to_owned(),
+            "the alias is inside its own anchor".to_owned(),
         ),
-        ValueErrorKind::TooLarge => (Code::TooLong, "the aliases expand to too much".to_owned()),
-        ValueErrorKind::TooDeep => (Code::TooDeep, "the policy nests too deep".to_owned()),
+        ValueErrorKind::TooLarge => (
+            Code::TooLong,
+            "the aliases expand to too much data".to_owned(),
+        ),
+        ValueErrorKind::TooDeep => (Code::TooDeep, "the policy is nested too deeply".to_owned()),
     };
     Diagnostic::error(code, message).at(place, "here")
 }

@@ -164,8 +164,8 @@ impl Vocabulary {
     /// Checks a root name that no comprehension binds.
     pub(crate) fn check_root(&self, name: &str) -> Result<(), TemplateError> {
         if matches!(name, "source" | "sources") && self.source == SourceState::NoSource {
-            let help = "state with `spec.source` the kind of the resources that the policy is for";
-            let message = format!("this policy is for no resources, so there is no `{name}`");
+            let help = "set `spec.source` to the kind of resource that the policy is for";
+            let message = format!("`{name}` is only available in a policy with `spec.source`");
             return Err(TemplateError::new(Code::BadExpression, message, help));
         }
         if ROOTS.iter().any(|(root, _)| *root == name) || TYPES.contains(&name) {
@@ -174,8 +174,8 @@ impl Vocabulary {
         let names = ROOTS.iter().map(|(root, _)| *root);
         Err(TemplateError::new(
             Code::BadExpression,
-            format!("expressions know no `{name}`"),
-            meant(name, names, "an expression may begin with"),
+            format!("unknown name `{name}`"),
+            meant(name, names, "valid names:"),
         ))
     }
 
@@ -190,15 +190,15 @@ impl Vocabulary {
             ("params", _) => self.check_param(field, asked),
             ("variables", _) => {
                 check_name(field, self.variables.keys().map(String::as_str), || {
-                    let message = format!("there is no variable `{field}` before this");
-                    let help = "define it under `variables`, above what uses it";
+                    let message = format!("there is no variable `{field}` before this point");
+                    let help = "define it under `variables`, before it is used";
                     TemplateError::new(Code::BadExpression, message, help)
                 })
             }
             (_, []) => Ok(()),
             (_, fields) => check_name(field, fields.iter().copied(), || {
-                let message = format!("`{root}` has no `{field}`");
-                let help = format!("its fields are {}", fields.join(", "));
+                let message = format!("`{root}` has no field `{field}`");
+                let help = format!("valid fields: {}", fields.join(", "));
                 TemplateError::new(Code::BadExpression, message, help)
             }),
         }
@@ -207,7 +207,7 @@ impl Vocabulary {
     fn check_param(&self, name: &str, asked: FieldAccess) -> Result<(), TemplateError> {
         match self.params.get(name) {
             Some(None) if asked == FieldAccess::Required && !self.open.contains(name) => {
-                let help = format!("give it with `--param {name}=VALUE`, or give it a default");
+                let help = format!("set it with `--param {name}=VALUE`, or add a `default`");
                 Err(TemplateError::new(
                     Code::BadParam,
                     format!("the parameter `{name}` has no value"),
@@ -280,15 +280,15 @@ pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
         // The parser expands macros, so a call that is left has the wrong form.
         Some(function) if function.is_macro() => Err(TemplateError::new(
             Code::BadExpression,
-            format!("`{name}` is called in a way that it does not have"),
+            format!("invalid call of `{name}`"),
             format!("write `{}`", function.signature.replace("), ", ")` or `")),
         )),
         Some(_) => Ok(()),
         None => {
             let names: Vec<&str> = functions().map(|function| function.name).collect();
             check_name(name, names.into_iter(), || {
-                let message = format!("expressions know no function `{name}`");
-                let help = "`podgraft policy functions` prints them all";
+                let message = format!("unknown function `{name}`");
+                let help = "run `podgraft policy functions` to list all functions";
                 TemplateError::new(Code::BadExpression, message, help)
             })
         }

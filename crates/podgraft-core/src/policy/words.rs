@@ -2,31 +2,31 @@
 
 use serde::Deserialize;
 
-/// What other content of the same identity means.
+/// What to do if an item of the same name exists with different content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OnConflict {
-    /// An error.
+    /// Reports an error.
     #[default]
     Error,
-    /// Ours wins.
+    /// Overrides the existing item.
     Replace,
-    /// What is there stays.
+    /// Keeps the existing item.
     Keep,
 }
 
-/// What a problem with one workload does.
+/// What to do if the policy fails for a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum FailurePolicy {
     /// The run fails.
     #[default]
     Fail,
-    /// The workload is left alone, with a warning.
+    /// The workload is left unchanged, with a warning.
     Ignore,
 }
 
-/// How a sidecar stands in the pod.
+/// How a sidecar is added to the pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum SidecarType {
@@ -40,18 +40,18 @@ pub enum SidecarType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum EnvOp {
-    /// Another value there is a conflict.
+    /// Sets the variable; a different existing value is a conflict.
     #[default]
     Set,
-    /// Only where no variable of that name is.
+    /// Sets the variable only if it does not exist.
     SetIfAbsent,
-    /// Behind what is there.
+    /// Adds the value after the existing one.
     Append,
-    /// In front of what is there.
+    /// Adds the value before the existing one.
     Prepend,
-    /// `k=v,k=v`: pairs that are there win.
+    /// Merges pairs such as `k=v,k=v`: existing pairs are kept.
     MergeKeys,
-    /// Take the variable out.
+    /// Removes the variable.
     Remove,
 }
 
@@ -69,22 +69,22 @@ impl EnvOp {
 pub enum ContainerList {
     /// `spec.containers`.
     Containers,
-    /// `spec.initContainers` that end.
+    /// `spec.initContainers` without `restartPolicy: Always`.
     InitContainers,
     /// `spec.initContainers` with `restartPolicy: Always`.
     Sidecars,
-    /// Containers that policies before this one added in this run.
+    /// Containers that earlier policies added in this run.
     Injected,
 }
 
-/// All that fit, or the first.
+/// Select all containers that match, or only the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ContainerMode {
-    /// Every container that fits.
+    /// All containers that match.
     #[default]
     All,
-    /// The first that fits.
+    /// The first that matches.
     First,
 }
 
@@ -92,11 +92,11 @@ pub enum ContainerMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Hooks {
-    /// Not these.
+    /// Excludes hooks.
     Exclude,
-    /// These as well.
+    /// Includes hooks.
     Include,
-    /// Nothing else.
+    /// Selects only hooks.
     Only,
 }
 
@@ -106,18 +106,18 @@ pub enum Hooks {
 pub enum Position {
     /// Before all others.
     First,
-    /// Behind all others.
+    /// After all others.
     #[default]
     Last,
-    /// Just before the one of this name.
+    /// Directly before the item with this name.
     #[serde(rename = "before")]
     Before(String),
-    /// Just behind the one of this name.
+    /// Directly after the item with this name.
     #[serde(rename = "after")]
     After(String),
 }
 
-/// What a patch's paths begin at.
+/// What the paths of a patch are relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum PatchScope {
@@ -129,7 +129,7 @@ pub enum PatchScope {
     Container,
 }
 
-/// Where an opt-in or opt-out stands.
+/// Where an opt-in or opt-out can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OptFrom {
@@ -141,14 +141,14 @@ pub enum OptFrom {
     Namespace,
 }
 
-/// All rules, or the first that fits a container.
+/// Apply all rules, or only the first that matches a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ApplyRules {
     /// All rules.
     #[default]
     All,
-    /// The first that fits.
+    /// The first that matches.
     One,
 }
 
@@ -156,9 +156,9 @@ pub enum ApplyRules {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sample {
-    /// 0 to 100.
+    /// Percent, from 0 to 100.
     pub percent: f64,
-    /// Chooses another share of the same size.
+    /// Selects a different share of the same size.
     #[serde(default)]
     pub salt: String,
 }

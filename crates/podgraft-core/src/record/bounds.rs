@@ -40,7 +40,7 @@ impl Record {
 
 fn too_deep(subject: &str, text: &str) -> String {
     let text = shown(text);
-    format!("{subject} `{text}` leads deeper than {MAX_DEPTH} levels, which no document nests")
+    format!("{subject} `{text}` is deeper than the limit of {MAX_DEPTH} levels for documents")
 }
 
 /// Parses a record's text. Checks the depth itself, since `serde_json`'s recursion limit is half of what documents
@@ -60,7 +60,7 @@ pub(super) fn from_json(text: &str) -> Result<Value, String> {
             _ => {}
         }
         if depth > MAX_DEPTH + AROUND {
-            return Err(format!("it nests deeper than {MAX_DEPTH} levels"));
+            return Err(format!("it is nested deeper than {MAX_DEPTH} levels"));
         }
     }
     let mut reader = Deserializer::from_str(text);

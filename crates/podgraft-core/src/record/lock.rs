@@ -39,7 +39,7 @@ pub const LOCK_FILE: &str = "podgraft.lock";
 /// The version of the lock file format that is read and written here.
 const LOCK_VERSION: u64 = 1;
 /// Why the lock file of a later version is not read.
-pub const LATER_VERSION: &str = "a later podgraft wrote this file";
+pub const LATER_VERSION: &str = "a later version of podgraft wrote this file";
 const HEADER: &str = "\
 # What podgraft put into the workloads of these files. Commit it with them; `podgraft undo` reads it.
 # First what policies put at a place, in whatever workload:
@@ -185,7 +185,7 @@ impl Lock {
 
     fn read_line(&mut self, line: &str) -> Result<(), String> {
         let Value::Array(fields) = bounds::from_json(line)? else {
-            return Err("it is no list".to_owned());
+            return Err("it is not a list".to_owned());
         };
         match text_in(&fields, 0)? {
             "version" => match fields.get(1).and_then(Value::as_u64) {
@@ -195,7 +195,7 @@ impl Lock {
             "item" => self.read_content(&fields, ContentKind::Item),
             "text" => self.read_content(&fields, ContentKind::Text),
             "workload" => self.read_workload(&fields),
-            word => Err(format!("`{word}` is no word of this file")),
+            word => Err(format!("unknown entry type `{word}`")),
         }
     }
 
@@ -206,7 +206,7 @@ impl Lock {
             path: text_in(fields, 2)?.to_owned(),
         };
         let generation = fields.get(3).and_then(Value::as_u64);
-        let generation = generation.ok_or("its field 4 is no number")?;
+        let generation = generation.ok_or("its field 4 is not a number")?;
         let known = self.contents.entry(place).or_default();
         known
             .entry(text_in(fields, 4)?.to_owned())
@@ -423,7 +423,7 @@ pub(crate) fn generated<'r>(
 
 fn text_in(fields: &[Value], at: usize) -> Result<&str, String> {
     let text = fields.get(at).and_then(Value::as_str);
-    text.ok_or_else(|| format!("its field {} is no text", at + 1))
+    text.ok_or_else(|| format!("its field {} is not a string", at + 1))
 }
 
 fn workload_line(key: &WorkloadKey, policy: &str, effects: &impl Serialize) -> String {

@@ -82,7 +82,7 @@ impl Record {
         match version.and_then(|version| u32::try_from(version).ok()) {
             Some(VERSION) => {}
             Some(version) => return Err(RecordError::Version(version)),
-            None => return Err(RecordError::Damaged("it states no version".to_owned())),
+            None => return Err(RecordError::Damaged("it has no version".to_owned())),
         }
         let record: Record = serde_json::from_value(value)
             .map_err(|error| RecordError::Damaged(error.to_string()))?;

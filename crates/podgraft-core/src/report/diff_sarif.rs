@@ -25,7 +25,7 @@ fn rule(policies: &str) -> SarifRule {
     SarifRule {
         id: policies.to_owned(),
         short: format!("Changed by {policies}."),
-        full: format!("What policies say changes these lines: {policies}."),
+        full: format!("These lines are changed by {policies}."),
         markdown: None,
     }
 }

@@ -20,10 +20,10 @@ fn verdict(outcome: &Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Injected(_) => ("applies", "32"),
         Outcome::UpToDate => ("applies, up to date", "32"),
-        Outcome::TakenOut(_) => ("no longer applies and is taken out", "33"),
+        Outcome::TakenOut(_) => ("no longer applies and is removed", "33"),
         Outcome::Skipped(skip) if skip.is_near_miss => ("nearly applies", "33"),
         Outcome::Skipped(_) => ("does not apply", "2"),
-        Outcome::Failed(Some(_)) => ("fails and is taken out, see the message", "31"),
+        Outcome::Failed(Some(_)) => ("fails and is removed, see the message", "31"),
         Outcome::Failed(None) => ("applies and fails, see the message", "31"),
     }
 }

@@ -80,7 +80,7 @@ fn count_of_others(diagnostic: &Diagnostic, others: &[&Diagnostic]) -> String {
         true => "more workload",
         false => "more place",
     };
-    format!("the same of {}", count(others.len(), noun))
+    format!("the same for {}", count(others.len(), noun))
 }
 
 /// Like `count_of_others`, in parentheses; empty if there are none.

@@ -58,7 +58,8 @@ pub fn render(
     if left_out > 0 {
         let _ = writeln!(
             comment,
-            "\n_{} left out here: a comment holds 65,536 characters. `podgraft diff -o html` shows all._",
+            "\n_{} omitted: a comment can have at most 65,536 characters. `podgraft diff -o html` \
+             shows all._",
             count(left_out, "workload")
         );
     }
@@ -168,7 +169,7 @@ fn whole(review: &ReviewedWorkload<'_>) -> String {
 fn brief(review: &ReviewedWorkload<'_>) -> String {
     block(
         review,
-        "_The diff is left out here: a comment holds 65,536 characters._\n",
+        "_Diff omitted: a comment can have at most 65,536 characters._\n",
     )
 }
 

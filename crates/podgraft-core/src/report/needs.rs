@@ -34,7 +34,7 @@ fn line(policy: &str, policy_needs: &PolicyNeeds) -> String {
     let mut shown: Vec<String> = first.collect();
     if policy_needs.needs.len() > MAX_NEEDS {
         shown.push(format!(
-            "and {} more, all of which --report FILE names",
+            "and {} more; --report FILE lists all",
             policy_needs.needs.len() - MAX_NEEDS
         ));
     }
@@ -125,7 +125,7 @@ mod tests {
                 .collect(),
         );
         assert!(
-            text(&run).ends_with(", and 3 more, all of which --report FILE names\n"),
+            text(&run).ends_with(", and 3 more; --report FILE lists all\n"),
             "{}",
             text(&run)
         );

@@ -77,7 +77,7 @@ impl LimitedLines {
     fn finish(mut self, noun: &str) -> String {
         if self.number > MAX_WORKLOADS {
             let more = count(self.number - MAX_WORKLOADS, "more workload");
-            let _ = writeln!(self.text, "... and {more} {noun}; --report FILE names all");
+            let _ = writeln!(self.text, "... and {more} {noun}; --report FILE lists all");
         }
         self.text
     }
@@ -129,7 +129,7 @@ fn injected(files: &[ReportedFile<'_>]) -> String {
 
 /// One line for each workload from which something was removed.
 fn taken_out(files: &[ReportedFile<'_>]) -> String {
-    changed(files, |_| "taken out", Outcome::removals, list_removed).finish("taken out")
+    changed(files, |_| "removed", Outcome::removals, list_removed).finish("removed")
 }
 
 /// The first changes in words, and the number of the others.
@@ -300,7 +300,7 @@ pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
     };
     let parts = [
         (WorkloadStatus::Injected, would, "injected"),
-        (WorkloadStatus::TakenOut, would, "taken out"),
+        (WorkloadStatus::TakenOut, would, "removed"),
         (WorkloadStatus::Adopted, "", "adopted"),
         (WorkloadStatus::Unchanged, "", "unchanged"),
         (WorkloadStatus::NotSelected, "", "not selected"),

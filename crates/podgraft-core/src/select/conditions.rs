@@ -22,7 +22,7 @@ impl WorkloadFacts<'_, '_> {
         match self.first_that_fails(policy, conditions) {
             Ok(None) => Ok(()),
             Ok(Some(failed)) => {
-                let reason = format!("the condition `{}` does not hold", failed.name);
+                let reason = format!("the condition `{}` is false", failed.name);
                 let skip = Skip::because(SkipCause::Condition, reason).wanted_at(failed.at.clone());
                 Err(NotApplied::Skip(Box::new(skip)))
             }
@@ -45,8 +45,8 @@ impl WorkloadFacts<'_, '_> {
                 ExpressionResult::Value(Value::Bool(false)) => return Ok(Some(condition)),
                 ExpressionResult::Value(_) | ExpressionResult::Absent => {
                     let name = &condition.name;
-                    let message = format!("the condition `{name}` is neither true nor false");
-                    let help = "make it a comparison";
+                    let message = format!("the condition `{name}` must evaluate to true or false");
+                    let help = "use a comparison";
                     let fault = TemplateError::new(Code::BadExpression, message, help);
                     return Err(undecided(fault));
                 }

@@ -115,7 +115,7 @@ impl WorkloadFacts<'_, '_> {
             })?;
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
         let compiled = |entry: &Value| {
-            let text = entry.as_str().ok_or("a container's name is no text")?;
+            let text = entry.as_str().ok_or("a container name must be a string")?;
             glob::compile(text, glob::GlobSubject::Text)
         };
         let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();

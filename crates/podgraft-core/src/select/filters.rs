@@ -112,7 +112,7 @@ impl WorkloadFacts<'_, '_> {
             .into_iter()
             .find(|verdict| matches!(verdict, FilterResult::Unknown(_)));
         unknown.unwrap_or_else(|| {
-            let reason = format!("no item of `{}` holds", filter.word("any"));
+            let reason = format!("no entry of `{}` matches", filter.word("any"));
             FilterResult::Fails(Box::new(Skip::because(SkipCause::Match("any"), reason)))
         })
     }
@@ -124,7 +124,7 @@ impl WorkloadFacts<'_, '_> {
         }
         let names: Vec<String> = kinds.iter().map(written).collect();
         let reason = format!(
-            "{} wants {}, this is {}/{}",
+            "{} requires {}, but this is {}/{}",
             filter.word("kinds"),
             names.join(", "),
             object.api_version,
@@ -143,11 +143,11 @@ impl WorkloadFacts<'_, '_> {
         }
         let word = filter.words.get("names");
         let reason = match word.and_then(ConditionWord::wanted_part) {
-            Some(wanted) => format!("{wanted} the name, which is `{name}`"),
+            Some(wanted) => format!("{wanted} the name, but the name is `{name}`"),
             None => {
                 let wanted = list(names);
                 format!(
-                    "{} wants {wanted}, the name is `{name}`",
+                    "{} requires {wanted}, but the name is `{name}`",
                     filter.word("names")
                 )
             }
@@ -164,7 +164,7 @@ impl WorkloadFacts<'_, '_> {
             (Hooks::Exclude, Some(key)) => {
                 let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
                 let why = match filter.words.get("hooks") {
-                    Some(word) => format!("{} leaves hooks alone", word.field),
+                    Some(word) => format!("{} excludes hooks", word.field),
                     None => "`hooks` is Exclude".to_owned(),
                 };
                 let reason = format!("it is a hook (annotation `{key}`), and {why}");
@@ -172,7 +172,7 @@ impl WorkloadFacts<'_, '_> {
             }
             (Hooks::Only, None) => Some(Skip::because(
                 SkipCause::Match("hooks"),
-                "it is no hook, and `hooks` is Only",
+                "it is not a hook, and `hooks` is Only",
             )),
             _ => None,
         }
@@ -212,7 +212,7 @@ impl WorkloadFacts<'_, '_> {
             None => "there is none".to_owned(),
         };
         let (word, wanted) = (filter.word("annotations"), glob.glob().glob());
-        let reason = format!("{word} wants {key}: {wanted}, {found}");
+        let reason = format!("{word} requires {key}: {wanted}, but {found}");
         let hint = match self.any_annotation(key) {
             Some(value) => near_miss::glob(std::slice::from_ref(glob), value),
             None => self.near_annotation(key),
@@ -239,7 +239,7 @@ impl WorkloadFacts<'_, '_> {
                 .first()
                 .and_then(|container| self.span_in(Some(container.node), "image"));
             let (word, wanted) = (filter.word("images"), list(images));
-            let reason = format!("{word} wants {wanted}, no container has it");
+            let reason = format!("{word} requires {wanted}, but no container matches");
             Skip::because(SkipCause::Match("images"), reason).found_at(at)
         })
     }
@@ -257,7 +257,7 @@ impl WorkloadFacts<'_, '_> {
         (!holds).then(|| {
             Skip::because(
                 SkipCause::Match("sample"),
-                format!("not among the {} % of `sample`", sample.percent),
+                format!("not among the {} percent of `sample`", sample.percent),
             )
         })
     }
@@ -289,7 +289,7 @@ pub(super) fn wanted_and_found(
         Some(value) => format!("{subject} has {}={value}", failed.key),
         None => format!("{subject} has no label `{}`", failed.key),
     };
-    format!("{field} wants {}, {found}", failed)
+    format!("{field} requires {}, but {found}", failed)
 }
 
 /// A number from 0 to below 100 that depends only on the texts: FNV-1a, and a finisher that spreads its bits. Without

@@ -50,20 +50,22 @@ fn problem(pattern: &KindPattern, kinds: &PodKinds) -> Option<Diagnostic> {
         let has_group =
             api_version.is_none_or(|api_version| kinds.find(api_version, kind).is_some());
         let message = format!(
-            "`{}/{kind}` is no kind with a pod template",
+            "`{}/{kind}` is not a kind with a pod template",
             api_version.unwrap_or_default()
         );
         return (!has_group).then(|| {
-            Diagnostic::warning(Code::UnknownKind, message).help("no workload can match this")
+            Diagnostic::warning(Code::UnknownKind, message)
+                .help("correct the group and version: no workload can match this")
         });
     }
-    let message = format!("`{kind}` is no kind with a pod template that podgraft knows");
+    let message = format!("`{kind}` is not a known kind with a pod template");
     let same = kinds.names().find(|known| known.eq_ignore_ascii_case(kind));
     match same.or_else(|| nearest(kind, kinds.names())) {
         Some(near) => Some(Diagnostic::error(Code::UnknownKind, message).help(did_you_mean(near))),
         None => {
-            let help =
-                format!("if it holds pods, say where: --pod-template group/version/{kind}=path");
+            let help = format!(
+                "if it has a pod template, specify where: --pod-template group/version/{kind}=path"
+            );
             Some(Diagnostic::warning(Code::UnknownKind, message).help(help))
         }
     }

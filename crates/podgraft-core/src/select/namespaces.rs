@@ -38,9 +38,9 @@ impl WorkloadFacts<'_, '_> {
             let wanted = wanted.map(|wanted| format!("{wanted} its name"));
             let wanted = wanted.unwrap_or_else(|| {
                 let globs = list(&filter.namespaces);
-                format!("{} wants {globs}", filter.word("namespaces"))
+                format!("{} requires {globs}", filter.word("namespaces"))
             });
-            let reason = format!("{wanted}, the workload is in `{namespace}`");
+            let reason = format!("{wanted}, but the workload is in `{namespace}`");
             let hint = near_miss::name(&filter.namespaces, namespace);
             return FilterResult::Fails(Box::new(
                 Skip::because(SkipCause::Match("namespaces"), reason)
@@ -65,8 +65,9 @@ impl WorkloadFacts<'_, '_> {
             .into_iter()
             .find(|requirement| !requirement.is_met(Some(namespace)))
         {
-            let reason =
-                format!("namespaceSelector wants {failed}, the workload is in `{namespace}`");
+            let reason = format!(
+                "namespaceSelector requires {failed}, but the workload is in `{namespace}`"
+            );
             return self.fails_label(failed, reason);
         }
         if by_object.is_empty() {
@@ -109,8 +110,8 @@ impl WorkloadFacts<'_, '_> {
     }
 }
 
-const STATE_NAMESPACE: &str = "say with `--namespace NAME` where these manifests will be installed";
-const GIVE_OBJECT: &str = "give the file that holds the Namespace with `--context`";
+const STATE_NAMESPACE: &str = "set the namespace of these manifests with `--namespace NAME`";
+const GIVE_OBJECT: &str = "pass the file that contains the Namespace with `--context`";
 
 /// The result of a positive condition on something unknown about the namespace: it does not hold, with a warning.
 pub(super) fn does_not_hold(
@@ -132,12 +133,12 @@ pub(super) fn does_not_hold(
             "its labels or annotations",
             GIVE_OBJECT,
             "the workload's Namespace object is not known",
-            "so the policy does not apply to this workload",
+            "the policy does not apply to this workload",
         ),
         NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
     };
     let identity = &policy.identity;
-    let message = format!("{fact}, and policy `{identity}` asks for {wanted}");
+    let message = format!("{fact}, but policy `{identity}` requires {wanted}");
     let warning =
         Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
     warnings.push(warning.help(help));
@@ -165,14 +166,14 @@ pub(super) fn undecided(
     let problem =
         Diagnostic::error(Code::UnknownNamespace, message).at(workload.name_place(), label);
     let problem = match at {
-        Some(at) => problem.at(policy.text.place(at), "this decides by namespace"),
+        Some(at) => problem.at(policy.text.place(at), "this depends on the namespace"),
         None => problem,
     };
     NotApplied::Undecided(Box::new(problem.help(help)))
 }
 
 fn no_name(workload: &Workload<'_>) -> String {
-    format!("{} states no namespace", workload.title())
+    format!("{} does not specify a namespace", workload.title())
 }
 
 fn no_object(workload: &Workload<'_>) -> String {

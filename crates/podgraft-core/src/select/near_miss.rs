@@ -45,7 +45,7 @@ pub(super) fn name(globs: &[GlobMatcher], name: &str) -> Option<String> {
     let near = near_word(globs, name)?;
     Some(match check_dns_subdomain(near) {
         Ok(()) => format!("did you mean `{near}`?"),
-        Err(rule) => format!("no object has the name `{near}`: a name {rule}"),
+        Err(rule) => format!("no object can have the name `{near}`: a name {rule}"),
     })
 }
 
@@ -98,17 +98,17 @@ impl WorkloadFacts<'_, '_> {
             return None;
         }
         let other = match word {
-            "selector" => ", `workloadSelector` the workload",
-            "workloadSelector" => ", `selector` the pod template",
+            "selector" => "; `workloadSelector` reads the workload",
+            "workloadSelector" => "; `selector` reads the pod template",
             _ => "",
         };
         if fits(of_workload) && labels == of_pod {
             return Some(format!(
-                "the workload itself has it: `{word}` reads the pod template{other}"
+                "the workload itself has it, but `{word}` reads the pod template{other}"
             ));
         }
         (fits(of_pod) && labels == of_workload)
-            .then(|| format!("the pod template has it: `{word}` reads the workload{other}"))
+            .then(|| format!("the pod template has it, but `{word}` reads the workload{other}"))
     }
 
     /// A hint if a key of the mapping is nearly the wanted one.
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(hint("order").unwrap(), "did you mean `order`?");
         for word in ["ORDERS", "!orders"] {
             let hint = hint(word).unwrap();
-            assert!(hint.starts_with("no object has the name"), "{hint}");
+            assert!(hint.starts_with("no object can have the name"), "{hint}");
         }
         assert_eq!(hint("orders-*"), None);
     }

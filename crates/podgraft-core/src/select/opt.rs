@@ -137,7 +137,7 @@ impl WorkloadFacts<'_, '_> {
         };
         let has_key = |texts: &Option<NodeId>| self.text_under(*texts, key).is_some();
         if self.any_texts(other).iter().any(has_key) {
-            return Some(format!("`{key}` stands in `{other}`: put it in `{field}`"));
+            return Some(format!("`{key}` is in `{other}`: move it to `{field}`"));
         }
         let mut texts = self.any_texts(field).into_iter();
         texts.find_map(|texts| self.near_key(key, texts))

@@ -46,7 +46,7 @@ impl Facts for WorkloadFacts<'_, '_> {
                 },
                 None => Err(TemplateError::new(
                     Code::BadExpression,
-                    "no container is chosen here",
+                    "no container is selected here",
                     "use `containers.first`",
                 )),
             },
@@ -128,7 +128,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         let tree = workload.tree;
         match field {
             "name" if workload.name.ends_with('*') || workload.name.is_empty() => {
-                let help = "give it `metadata.name`, or leave `workload.name` out";
+                let help = "set `metadata.name`, or do not use `workload.name`";
                 Err(TemplateError::new(
                     Code::BadExpression,
                     format!("{} has no name yet", workload.title()),
@@ -142,11 +142,10 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
                 Some(namespace) => Ok(Some(Value::from(namespace.as_str()))),
                 None => {
                     let message = format!(
-                        "{} states no namespace, and this depends on it",
+                        "{} does not specify a namespace, but this depends on it",
                         workload.title()
                     );
-                    let help =
-                        "say with `--namespace NAME` where these manifests will be installed";
+                    let help = "set the namespace of these manifests with `--namespace NAME`";
                     Err(TemplateError::new(Code::UnknownNamespace, message, help))
                 }
             },
@@ -204,7 +203,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         to_value(self.workload.tree, node).map_err(|error| {
             let (title, line) = (self.workload.title(), self.workload.place_of(error.at).line);
             let message = format!("{title} cannot be read here (line {line})");
-            let help = "expressions need values that every reader of YAML agrees on";
+            let help = "write the value so that all YAML readers agree on it";
             TemplateError::new(Code::BadExpression, message, help)
         })
     }

@@ -112,7 +112,7 @@ pub(crate) fn read_record<'t>(
     };
     let text = tree
         .scalar(at)
-        .ok_or_else(|| (at, RecordError::Damaged("it is no text".to_owned())))?;
+        .ok_or_else(|| (at, RecordError::Damaged("it is not text".to_owned())))?;
     let mut record = Record::read(text).map_err(|error| (at, error))?;
     let value = RecordedValue::of(tree, object).ok_or((at, RecordError::Ambiguous))?;
     let followed = record.follow_renames(&value);

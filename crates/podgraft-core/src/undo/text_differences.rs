@@ -60,11 +60,11 @@ pub(crate) fn places_between(
     let (undone_regions, original_regions) =
         (regions_of(undone, kinds)?, regions_of(original, kinds)?);
     if undone_regions.len() != original_regions.len() {
-        return Err("it has another number of objects".to_owned());
+        return Err("it has a different number of objects".to_owned());
     }
     let start = |regions: &[ObjectRegion<'_>]| regions.first().map_or(0, |first| first.start);
     if undone[..start(&undone_regions)] != original[..start(&original_regions)] {
-        return Err("what stands before its objects is another".to_owned());
+        return Err("the text before its objects is different".to_owned());
     }
     let pairs = undone_regions.into_iter().zip(original_regions);
     // The text up to the next object is included only if it differs.

@@ -40,7 +40,8 @@ const FUNCTIONS: &[Overload] = &[
     ("ip.isCanonical", &[STRING_TYPE], |args| {
         let text = checked_text(&args)?;
         let address = Address::read(&text);
-        let address = address.ok_or_else(|| failed("ip.isCanonical", "the text is no ip"))?;
+        let address =
+            address.ok_or_else(|| failed("ip.isCanonical", "the text is not a valid ip"))?;
         returned(address.0.to_string() == text)
     }),
     ("string", &[ADDRESS], |args| {
@@ -120,7 +121,7 @@ const OF_NETWORKS: &[Overload] = &[
     }),
     ("containsIP", &[STRING_TYPE], |args| {
         let address = Address::read(&text_arg(&args, 1)?);
-        let address = address.ok_or_else(|| failed("containsIP", "the text is no ip"))?;
+        let address = address.ok_or_else(|| failed("containsIP", "the text is not a valid ip"))?;
         contains(&args, address.0.into())
     }),
     ("containsCIDR", &[NETWORK], |args| {
@@ -129,7 +130,8 @@ const OF_NETWORKS: &[Overload] = &[
     }),
     ("containsCIDR", &[STRING_TYPE], |args| {
         let network = Network::read(&text_arg(&args, 1)?);
-        let network = network.ok_or_else(|| failed("containsCIDR", "the text is no cidr"))?;
+        let network =
+            network.ok_or_else(|| failed("containsCIDR", "the text is not a valid cidr"))?;
         contains(&args, network.0)
     }),
     ("ip", &[], |args| {

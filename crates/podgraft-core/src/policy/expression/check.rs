@@ -131,11 +131,8 @@ impl<'c> ExpressionChecker<'c> {
                 .iter_mut()
                 .for_each(|entry| self.entry(&mut entry.expr)),
             Expr::Struct(message) => {
-                let help = "write a map instead: `{'key': value}`";
-                self.fault(
-                    format!("expressions know no type `{}`", message.type_name),
-                    help,
-                );
+                let help = "use a map instead: `{'key': value}`";
+                self.fault(format!("unknown type `{}`", message.type_name), help);
             }
         }
         self.depth -= 1;
@@ -312,8 +309,9 @@ impl<'c> ExpressionChecker<'c> {
                 self.kinds.insert((group, kind));
             }
             _ => {
-                let message = "`lookup` needs its apiVersion and its kind written out";
-                let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the namespace may be computed";
+                let message = "the apiVersion and kind of `lookup` must be string literals";
+                let help = "write `lookup('v1', 'ServiceAccount', name)`: only the name and the \
+                            namespace can be computed";
                 self.fault(message.to_owned(), help);
             }
         }
@@ -359,9 +357,10 @@ impl<'c> ExpressionChecker<'c> {
         let is_walk = !is_binding && !is_from_policy;
         self.walks += usize::from(is_walk);
         if self.walks == MAX_WALKS + 1 {
-            let help = "take the inner one out into `variables`";
-            let message =
-                format!("the expression walks lists within lists more than {MAX_WALKS} deep");
+            let help = "move the inner iteration into `variables`";
+            let message = format!(
+                "the expression iterates over nested lists more than {MAX_WALKS} levels deep"
+            );
             self.fault(message, help);
         }
         for part in [&mut walk.loop_cond, &mut walk.loop_step, &mut walk.result] {

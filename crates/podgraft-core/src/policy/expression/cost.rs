@@ -85,8 +85,8 @@ pub(super) fn spend(steps: usize) -> Result<(), ExecutionError> {
             // Nothing is left, so that no other function of the expression goes on.
             LEFT.set(0);
             Err(ExecutionError::function_error(
-                "the expression",
-                "it takes too long: walk shorter lists, look at shorter texts, or choose a simpler pattern",
+                "limit exceeded",
+                "evaluation takes too long; use shorter lists, shorter texts, or a simpler pattern",
             ))
         }
     }
@@ -102,7 +102,7 @@ pub(super) fn spend_on(value: &dyn Val) -> Result<(), ExecutionError> {
     if let Some(text) = value.downcast_ref::<CelString>() {
         if text.inner().len() > MAX_TEXT {
             return Err(ExecutionError::function_error(
-                "the expression",
+                "limit exceeded",
                 "a text is longer than 1 MiB",
             ));
         }

@@ -220,8 +220,7 @@ impl<'e> Evaluator<'e> {
                 objects.borrow_mut().insert(wanted, found);
             }
         }
-        let reason =
-            format!("what it looks up depends on other objects more than {MAX_ROUNDS} deep");
+        let reason = format!("its lookups depend on each other more than {MAX_ROUNDS} levels deep");
         Err(failed(expression, &reason))
     }
 
@@ -310,7 +309,10 @@ impl<'e> Evaluator<'e> {
 }
 
 fn failed(expression: &Expression, why: &str) -> TemplateError {
-    let message = format!("`{}` has no value: {why}", shortened(&expression.text));
+    let message = format!(
+        "`{}` cannot be evaluated: {why}",
+        shortened(&expression.text)
+    );
     TemplateError {
         help: None,
         ..TemplateError::new(Code::BadExpression, message, "")

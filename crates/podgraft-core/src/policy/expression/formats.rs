@@ -37,7 +37,7 @@ const FORMATS: [(&str, FormatCheck); 13] = [
         require(is_url(text), "must be an absolute URI or path")
     }),
     ("uuid", |text| {
-        require(UUID.is_match(text), "must be a UUID in small letters")
+        require(UUID.is_match(text), "must be a lowercase UUID")
     }),
     ("byte", |text| {
         require(STANDARD.decode(text).is_ok(), "must be base64")
@@ -114,7 +114,7 @@ fn check_dns1035_label(text: &str) -> RuleCheck {
     check_dns_label(text)?;
     require(
         text.starts_with(|char: char| char.is_ascii_lowercase()),
-        "must begin with a lower-case letter",
+        "must start with a lowercase letter",
     )
 }
 

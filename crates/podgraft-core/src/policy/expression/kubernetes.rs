@@ -110,7 +110,7 @@ type CelValues = Arc<Vec<Cel>>;
 fn list_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<CelValues, ExecutionError> {
     match arg(args, at)? {
         Cel::List(list) => Ok(list),
-        _ => Err(failed("a function", "takes a list")),
+        _ => Err(failed("argument", "expected a list")),
     }
 }
 
@@ -128,17 +128,17 @@ fn sum<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
         match entry {
             Cel::Int(number) => {
                 let sum = whole.checked_add(*number);
-                whole = sum.ok_or_else(|| failed("sum", "the sum is none of 64 bits"))?;
+                whole = sum.ok_or_else(|| failed("sum", "the sum does not fit in 64 bits"))?;
             }
             Cel::Float(number) => {
                 real += number;
                 is_real = true;
             }
-            _ => return Err(failed("sum", "takes a list of numbers")),
+            _ => return Err(failed("sum", "expected a list of numbers")),
         }
     }
     match is_real {
-        true if whole != 0 => Err(failed("sum", "takes numbers of one type")),
+        true if whole != 0 => Err(failed("sum", "all numbers must have the same type")),
         true => returned(real),
         false => returned(whole),
     }
@@ -146,7 +146,7 @@ fn sum<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
 
 fn compared(function: &str, left: &Cel, right: &Cel) -> Result<Ordering, ExecutionError> {
     left.partial_cmp(right)
-        .ok_or_else(|| failed(function, "two of the entries cannot be compared"))
+        .ok_or_else(|| failed(function, "two entries cannot be compared"))
 }
 
 fn extreme<'b, 'v>(args: CallArgs<'b, 'v>, wanted: Ordering) -> CallResult<'b, 'v> {
@@ -190,7 +190,7 @@ fn keys<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
             keys.sort();
             keys.into_iter().map(Cel::from).collect()
         }
-        _ => return Err(failed("a comprehension", "walks a list or a map")),
+        _ => return Err(failed("comprehension", "expected a list or a map")),
     };
     returned(Cel::List(Arc::new(keys)))
 }
@@ -221,7 +221,7 @@ fn json_of(args: &CallArgs<'_, '_>, function: &str) -> Result<serde_json::Value,
         .ok_or(ExecutionError::MissingArgumentOrTarget)?;
     match to_json(value.as_ref(), &mut left) {
         Ok(ExpressionResult::Value(value)) => Ok(value),
-        Ok(ExpressionResult::Absent) => Err(failed(function, "an optional with nothing in it")),
+        Ok(ExpressionResult::Absent) => Err(failed(function, "the optional is empty")),
         Err(reason) => Err(failed(function, reason)),
     }
 }
@@ -237,7 +237,7 @@ fn json_parse<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     spend(text.len())?;
     // Read by the YAML parser, which limits nesting; JSON is a subset of YAML. Text that is not JSON is refused first.
     let valid = serde_json::from_str::<serde::de::IgnoredAny>(&text);
-    valid.map_err(|_| failed("json.parse", "the text is no JSON"))?;
+    valid.map_err(|_| failed("json.parse", "the text is not valid JSON"))?;
     Ok(CowVal::Owned(from_json(read("json.parse", &text)?)))
 }
 
@@ -248,19 +248,22 @@ fn yaml_parse<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
 }
 
 fn read(function: &str, text: &str) -> Result<serde_json::Value, ExecutionError> {
-    let tree = parse(text).map_err(|_| failed(function, "the text is no YAML"))?;
+    let tree = parse(text).map_err(|_| failed(function, "the text is not valid YAML"))?;
     let [root] = tree.roots() else {
-        return Err(failed(function, "the text is not one document"));
+        return Err(failed(
+            function,
+            "the text must contain exactly one document",
+        ));
     };
-    to_value(&tree, *root).map_err(|_| failed(function, "readers of YAML disagree about the text"))
+    to_value(&tree, *root).map_err(|_| failed(function, "YAML readers disagree about the text"))
 }
 
 fn decode<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let bytes = STANDARD
         .decode(text_arg(&args, 0)?)
-        .map_err(|_| failed("base64.decode", "the text is no base64"))?;
+        .map_err(|_| failed("base64.decode", "the text is not valid base64"))?;
     let text = String::from_utf8(bytes);
-    returned(text.map_err(|_| failed("base64.decode", "what it decodes to is no text"))?)
+    returned(text.map_err(|_| failed("base64.decode", "the decoded bytes are not valid UTF-8"))?)
 }
 
 fn yaml_text<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
@@ -362,7 +365,7 @@ const OF_QUANTITIES: &[Overload] = &[
     }),
     ("asInteger", &[], |args| {
         let whole = quantity(&args, 0)?.as_integer();
-        returned(whole.ok_or_else(|| failed("asInteger", "it is no whole number"))?)
+        returned(whole.ok_or_else(|| failed("asInteger", "the quantity is not an integer"))?)
     }),
     ("add", &[QUANTITY], |args| {
         combined(&args, i128::checked_add)

@@ -157,7 +157,7 @@ pub(super) fn arg(args: &CallArgs<'_, '_>, at: usize) -> Result<Cel, ExecutionEr
 pub(super) fn text_arg(args: &CallArgs<'_, '_>, at: usize) -> Result<String, ExecutionError> {
     let text = args.get(at).and_then(|arg| arg.downcast_ref::<CelString>());
     text.map(|text| text.inner().to_owned())
-        .ok_or_else(|| failed("a function", "takes a text"))
+        .ok_or_else(|| failed("argument", "expected a string"))
 }
 
 /// The limit argument of a function; `None` for a negative number, which means no limit in Kubernetes' CEL.
@@ -269,7 +269,7 @@ fn walked<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     let entries = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
     if entries > MAX_ENTRIES {
         let reason = format!("the list has more than {MAX_ENTRIES} entries");
-        return Err(failed("all, exists, map and filter", reason));
+        return Err(failed("all, exists, map, and filter", reason));
     }
     // The crate copies each entry and then evaluates the nodes for it.
     spend_on(range.as_ref())?;

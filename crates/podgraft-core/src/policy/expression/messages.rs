@@ -9,52 +9,52 @@ pub(super) fn in_words(error: ExecutionError) -> String {
         ExecutionError::FunctionError { function, message } => {
             format!("{}: {message}", function.trim_start_matches('@'))
         }
-        ExecutionError::IndexOutOfBounds(_) => "the list is shorter".to_owned(),
+        ExecutionError::IndexOutOfBounds(_) => "index out of range".to_owned(),
         ExecutionError::NoSuchOverload(error) => {
             no_such_overload(error.function(), error.argument_types())
         }
-        ExecutionError::UndeclaredReference(name) => format!("`{name}` is not known"),
+        ExecutionError::UndeclaredReference(name) => format!("unknown name `{name}`"),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "division by zero".to_owned()
         }
         ExecutionError::Overflow(operator, ..) => {
             let sign = sign(operator);
-            format!("`{sign}` comes to a number that is none of 64 bits")
+            format!("the result of `{sign}` does not fit in 64 bits")
         }
         ExecutionError::UnsupportedBinaryOperator(operator, left, right) => {
             let (sign, left, right) = (sign(operator), type_name(&left), type_name(&right));
-            format!("`{sign}` does not take ({left}, {right})")
+            format!("`{sign}` does not accept ({left}, {right})")
         }
         ExecutionError::ValuesNotComparable(left, right) => {
             let (left, right) = (type_name(&left), type_name(&right));
             format!("{left} and {right} cannot be compared")
         }
         ExecutionError::UnsupportedIndex(key, of) => {
-            format!("{} has no entries by {}", type_name(&of), type_name(&key))
+            format!("cannot index {} with {}", type_name(&of), type_name(&key))
         }
         ExecutionError::UnsupportedKeyType(key) => {
-            format!("{} is no key of a map", type_name(&key))
+            format!("{} cannot be a map key", type_name(&key))
         }
         ExecutionError::UnsupportedTargetType { target } => {
-            format!("a function does not take {}", type_name(&target))
+            format!("a function cannot be called on {}", type_name(&target))
         }
         ExecutionError::UnexpectedType { got, want } if want.contains("representable") => {
-            format!("{got} is no value by itself: ask for a part of it")
+            format!("{got} cannot be used as a value: read one of its parts")
         }
-        ExecutionError::UnexpectedType { got, want } => format!("it takes {want}, not {got}"),
+        ExecutionError::UnexpectedType { got, want } => format!("expected {want}, found {got}"),
         ExecutionError::InvalidArgumentCount { expected, actual } => {
-            format!("a function takes {expected} arguments, not {actual}")
+            format!("wrong number of arguments: expected {expected}, found {actual}")
         }
-        ExecutionError::DuplicateKey(_) => "a key of the map stands twice".to_owned(),
+        ExecutionError::DuplicateKey(_) => "duplicate key in a map".to_owned(),
         // The name check leaves no call that fails otherwise; if one does, its text could show a value.
-        _ => "it cannot be evaluated".to_owned(),
+        _ => "unsupported operation".to_owned(),
     }
 }
 
 fn no_such_overload(function: &str, types: &[String]) -> String {
     match (function.trim_matches(['_', '@']), types) {
         (".", [of, ..]) => format!("a value of type {of} has no fields"),
-        (function, types) => format!("`{function}` does not take ({})", types.join(", ")),
+        (function, types) => format!("`{function}` does not accept ({})", types.join(", ")),
     }
 }
 
@@ -68,7 +68,7 @@ fn no_such_key(key: &str) -> String {
         true => ("has(...)".to_owned(), format!(".?{key}")),
         false => (format!("'{key}' in ..."), format!("[?'{key}']")),
     };
-    format!("there is no `{key}` here (ask with `{ask}`, or read it with `{read}.orValue('')`)")
+    format!("there is no `{key}` (check with `{ask}`, or use `{read}.orValue('')`)")
 }
 
 /// The symbol of an operator that the crate names by a word.

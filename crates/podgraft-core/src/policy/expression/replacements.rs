@@ -72,7 +72,7 @@ fn crates<'b, 'v>(function: &str, args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> 
     let unknown = || {
         failed(
             function,
-            format!("takes no {}", of_type.unwrap_or_default()),
+            format!("does not accept {}", of_type.unwrap_or_default()),
         )
     };
     call.ok_or_else(unknown)?(args)
@@ -83,7 +83,7 @@ fn bool_of<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
     match text_arg(&args, 0)?.as_str() {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => returned(true),
         "0" | "f" | "F" | "FALSE" | "false" | "False" => returned(false),
-        _ => Err(failed("bool", "the text is neither true nor false")),
+        _ => Err(failed("bool", "the text must be true or false")),
     }
 }
 
@@ -115,7 +115,7 @@ fn index_from<'b, 'v>(
 ) -> CallResult<'b, 'v> {
     let (text, part) = (text_arg(args, 0)?, text_arg(args, 1)?);
     let Cel::Int(from) = arg(args, 2)? else {
-        return Err(failed(function, "takes an index"));
+        return Err(failed(function, "expected an index"));
     };
     if part.is_empty() {
         return returned(from);
@@ -150,20 +150,20 @@ fn join<'b, 'v>(args: CallArgs<'b, 'v>) -> CallResult<'b, 'v> {
         .ok_or(ExecutionError::MissingArgumentOrTarget)?;
     let mut entries = list
         .as_iterable()
-        .ok_or_else(|| failed("join", "takes a list"))?
+        .ok_or_else(|| failed("join", "expected a list"))?
         .iter();
     let mut joined = String::new();
     let mut is_first = true;
     while let Some(entry) = entries.next() {
         let text = entry
             .downcast_ref::<CelString>()
-            .ok_or_else(|| failed("join", "takes a list of texts"))?;
+            .ok_or_else(|| failed("join", "expected a list of strings"))?;
         if !std::mem::take(&mut is_first) {
             joined.push_str(&separator);
         }
         joined.push_str(text.inner());
         if joined.len() > functions::MAX_TEXT {
-            return Err(failed("join", "the text would be longer than 1 MiB"));
+            return Err(failed("join", "the result would be longer than 1 MiB"));
         }
     }
     spend_on_text(&joined)?;

@@ -127,7 +127,7 @@ impl Indexer for SharedValue {
         Self: 'v,
     {
         let able = self.0.as_indexer();
-        able.ok_or_else(|| ExecutionError::function_error("_[_]", "takes a list or a map"))?
+        able.ok_or_else(|| ExecutionError::function_error("_[_]", "expected a list or a map"))?
             .get(index)
     }
 
@@ -193,7 +193,7 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
         // Sorted, because the order of a hash map differs between runs.
         for (key, value) in map.inner() {
             let CelMapKey::String(key) = key else {
-                return Err("a key of the map is no text".to_owned());
+                return Err("a map key is not a string".to_owned());
             };
             sorted.insert(key.inner(), inner_json(value.as_ref(), left)?);
         }
@@ -212,9 +212,7 @@ pub(super) fn to_json(value: &dyn Val, left: &mut usize) -> Result<ExpressionRes
 fn inner_json(value: &dyn Val, left: &mut usize) -> Result<Value, String> {
     match to_json(value, left)? {
         ExpressionResult::Value(value) => Ok(value),
-        ExpressionResult::Absent => {
-            Err("an optional with nothing in it stands within a value".to_owned())
-        }
+        ExpressionResult::Absent => Err("the value contains an empty optional".to_owned()),
     }
 }
 
@@ -230,9 +228,9 @@ fn scalar(value: &dyn Val) -> Result<Value, String> {
         }
         // Types such as a URL have no JSON form; only their methods have.
         _ if value.get_type().kind() == Kind::Unspecified => Err(format!(
-            "{} is no value by itself: ask for a part of it",
+            "{} cannot be used as a value: read one of its parts",
             value.get_type().name()
         )),
-        _ => Err("its type is none of Kubernetes'".to_owned()),
+        _ => Err("values of this type are not supported".to_owned()),
     }
 }

@@ -51,7 +51,7 @@ macro_rules! reading {
             ($function, &[STRING_TYPE], |args| {
                 let read = $rust::read(&checked_text(&args)?);
                 Ok(CowVal::owned(read.ok_or_else(|| {
-                    failed($function, concat!("the text is no ", $function))
+                    failed($function, concat!("the text is not a valid ", $function))
                 })?))
             }),
             ($is, &[STRING_TYPE], |args| {
@@ -71,7 +71,7 @@ pub(super) fn opaque_arg<T: StaticVal + Clone>(
 ) -> Result<T, ExecutionError> {
     let found = args.get(at).and_then(|value| value.downcast_ref::<T>());
     let found = found.cloned();
-    found.ok_or_else(|| failed(T::cel_type().name(), "takes another type"))
+    found.ok_or_else(|| failed(T::cel_type().name(), "the argument has a different type"))
 }
 
 fn compare<T: StaticVal + Clone + Ord>(

@@ -14,14 +14,11 @@ pub(crate) const NOT_IN_POD_SPEC: [(&str, &str); 5] = [
     ("containers", "use `sidecars` with `type: Container`"),
     (
         "initContainers",
-        "use `initContainers` of `inject`, or `sidecars` with `type: Native`",
+        "use `inject.initContainers`, or `sidecars` with `type: Native`",
     ),
-    (
-        "ephemeralContainers",
-        "use `ephemeralContainers` of `inject`",
-    ),
-    ("volumes", "use `volumes` of `inject`"),
-    ("imagePullSecrets", "use `imagePullSecrets` of `inject`"),
+    ("ephemeralContainers", "use `inject.ephemeralContainers`"),
+    ("volumes", "use `inject.volumes`"),
+    ("imagePullSecrets", "use `inject.imagePullSecrets`"),
 ];
 
 impl PolicyReader<'_, '_> {
@@ -84,7 +81,7 @@ impl PolicyReader<'_, '_> {
                 _ => &text,
             };
             if !seen.insert(identity.to_owned()) {
-                let message = format!("`{key}` `{text}` stands twice");
+                let message = format!("`{key}` `{text}` is used twice");
                 let problem = self.document.error(Code::Invalid, &at, message);
                 self.problems.push(problem);
             }

@@ -23,14 +23,14 @@ impl PolicyReader<'_, '_> {
         if let ChecksumKey::Text(key) = &annotation {
             self.report_invalid(&key_at, names::check_key(key));
             if !entry.references.is_empty() {
-                let message = "with `references`, each object has an annotation of its own";
+                let message = "with `references`, the annotation must be different for each object";
                 let help =
-                    "put the object into the key, such as `checksum/${ref.kind}-${ref.name}`";
+                    "include the object in the key, such as `checksum/${ref.kind}-${ref.name}`";
                 self.report_error(&key_at, message, help);
             }
         } else if entry.references.is_empty() {
-            let help = "write the key out; `ref` is each of the objects that `references` finds";
-            self.report_error(&key_at, "`ref` is not known without `references`", help);
+            let help = "write a fixed key; `ref` is each of the objects that `references` finds";
+            self.report_error(&key_at, "`ref` is only available with `references`", help);
         }
         self.check_names_of_objects(&entry, at);
         ChecksumAnnotation {
@@ -49,8 +49,8 @@ impl PolicyReader<'_, '_> {
         if entry.config_maps.is_empty() && entry.secrets.is_empty() && entry.references.is_empty() {
             self.report_error(
                 at,
-                "the checksum is of nothing",
-                "name objects under `configMaps`, `secrets` or `references`",
+                "the checksum covers no objects",
+                "list objects under `configMaps`, `secrets`, or `references`",
             );
         }
         for list in [at.key("configMaps"), at.key("secrets")] {

@@ -15,9 +15,11 @@ use crate::policy::template::{self, Template, TemplateError};
 use crate::policy::vocabulary::Vocabulary;
 use crate::yaml::value::{Path, Step};
 
-const TEXT_ONLY: &str = "a parameter is text: for a number write `${int(params.NAME)}`, for a boolean `${bool(params.NAME)}`";
+const TEXT_ONLY: &str = "parameters are strings: use `${int(params.NAME)}` for a number, \
+                         `${bool(params.NAME)}` for a boolean";
 
-const WRITE_OUT: &str = "write the value itself: only values under `inject` and `generate`, `names` and `excludeNames` take `${...}`";
+const WRITE_OUT: &str = "write the value itself: only `names`, `excludeNames`, and values under \
+                         `inject` and `generate` can contain `${...}`";
 
 /// The templates of a policy after reading: pending ones, and the paths of those already filled in.
 #[derive(Debug, Default)]
@@ -149,8 +151,8 @@ fn is_within(path: &Path, holders: &[Path]) -> bool {
 }
 
 fn chosen_by_workload() -> TemplateError {
-    let message = "what chooses workloads cannot depend on the workload";
-    let help = "ask for it in `matchConditions`";
+    let message = "fields that select workloads cannot depend on the workload";
+    let help = "use `matchConditions` instead";
     TemplateError::new(Code::BadExpression, message, help)
 }
 
@@ -198,8 +200,9 @@ fn is_checksum_key(path: &Path, injects: &[Path]) -> bool {
 
 /// The error for `ref` where no object is being hashed.
 pub(super) fn no_reference() -> TemplateError {
-    let help = "it is the ConfigMap or Secret of `references`, in the `annotation` of `checksums`";
-    TemplateError::new(Code::BadExpression, "`ref` is not known here", help)
+    let help =
+        "use `ref` only in `annotation` of `checksums`: it is an object that `references` finds";
+    TemplateError::new(Code::BadExpression, "`ref` is not available here", help)
 }
 
 /// Writes evaluated numbers and booleans as strings where the schema wants a string.

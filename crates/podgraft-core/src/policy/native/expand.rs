@@ -105,8 +105,8 @@ impl PolicyReader<'_, '_> {
         {
             self.report_error(
                 &at.key(DEFAULTS),
-                "`defaults` cannot be one expression",
-                "write its fields out",
+                "`defaults` cannot be a single expression",
+                "write out its fields",
             );
         }
         Some(Arc::new(InjectionTemplate {
@@ -303,7 +303,7 @@ fn evaluate_once(
 }
 
 fn disagreement() -> TemplateError {
-    let message = "this is not the same for all chosen containers, and stands in the pod only once";
-    let help = "choose one container with `containers`, or use `containers.first`";
+    let message = "this differs between the selected containers, but the pod can have it only once";
+    let help = "select one container with `containers`, or use `containers.first`";
     TemplateError::new(Code::BadExpression, message, help)
 }

@@ -46,7 +46,8 @@ pub(super) fn read_variables(
         let at = list.index(index);
         let name = &entry.name;
         if !is_name(name) {
-            let message = format!("the variable's name `{name}` must be letters, digits and `_`");
+            let message =
+                format!("the variable name `{name}` must contain only letters, digits, and `_`");
             problems.push(document.error(Code::BadPolicy, &at.key("name"), message));
         }
         if vocabulary.variables.contains_key(name) {
@@ -87,10 +88,10 @@ fn body(
     let has_value = at.key("value").get(&document.value).is_some();
     if has_value == entry.expression.is_some() {
         let message = format!(
-            "the variable `{}` needs either `expression` or `value`",
+            "the variable `{}` must have either `expression` or `value`",
             entry.name
         );
-        let help = "`expression` is CEL; `value` is any value with `${...}` in it";
+        let help = "use `expression` for CEL, or `value` for any value that contains `${...}`";
         let problem = document.error(Code::BadPolicy, at, message).help(help);
         return (at.clone(), Err(vec![problem]));
     }
@@ -169,11 +170,13 @@ impl PolicyReader<'_, '_> {
                 Ok(expression)
                     if expression.uses.container && subject == ConditionSubject::Workload =>
                 {
-                    let message = format!("the condition `{}` uses `container`", condition.name);
+                    let message =
+                        format!("the condition `{}` cannot use `container`", condition.name);
                     self.report_error(
                         &at,
                         message,
-                        "conditions decide about workloads: ask `pod.spec.containers` instead",
+                        "use `pod.spec.containers` instead: a condition is evaluated once per \
+                         workload",
                     );
                 }
                 Ok(expression) => {

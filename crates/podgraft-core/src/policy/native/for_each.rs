@@ -71,8 +71,8 @@ fn check_name(name: &str) -> Result<(), TemplateError> {
     if is_name(name) && !is_taken {
         return Ok(());
     }
-    let message = format!("an entry of a list cannot be called `{name}`");
-    let help = "a name is letters, digits and `_`, and none that expressions know already";
+    let message = format!("`{name}` cannot be the name of a list entry");
+    let help = "use letters, digits, and `_`, and no name that expressions already define";
     Err(TemplateError::new(Code::BadPolicy, message, help))
 }
 
@@ -145,7 +145,7 @@ impl LoopExpander<'_> {
             true if self.vocabulary.is_open() && !expression.names_workload() => 1,
             true => {
                 let message = format!("`{list}` depends on the workload");
-                let help = "`forEach` goes through what the resource and the parameters say";
+                let help = "use only the resource and the parameters in `forEach`";
                 return Err(vec![TemplateError::new(Code::BadExpression, message, help)]);
             }
             false => self.count(&expression).map_err(|fault| vec![fault])?,
@@ -169,7 +169,7 @@ impl LoopExpander<'_> {
             made.extend(self.entries(&rest, entry, with)?);
             if made.len() > MAX_ENTRIES {
                 let message = format!("`{list}` has more than {MAX_ENTRIES} entries");
-                let help = "a policy is read by people: make it a smaller one";
+                let help = "use a shorter list, or split the policy";
                 return Err(vec![TemplateError::new(Code::TooLong, message, help)]);
             }
         }
@@ -181,8 +181,8 @@ impl LoopExpander<'_> {
             ExpressionResult::Value(Value::Array(entries)) => Ok(entries.len()),
             ExpressionResult::Absent => Ok(0),
             ExpressionResult::Value(_) => {
-                let message = format!("`{}` is no list", expression.text());
-                let help = "`forEach` goes through a list";
+                let message = format!("`{}` is not a list", expression.text());
+                let help = "use a list in `forEach`";
                 Err(TemplateError::new(Code::BadExpression, message, help))
             }
         }

@@ -62,8 +62,12 @@ impl PolicyReader<'_, '_> {
         let waiting: Vec<(Path, Template)> = unfilled.cloned().collect();
         let mut templates = waiting.iter();
         if let Some((path, _)) = templates.find(|(_, template)| template.uses().container) {
-            let help = "an object is generated once a workload: use `containers.first`";
-            self.report_error(path, "objects of `generate` are of no container", help);
+            let help = "use `containers.first`: an object is generated once per workload";
+            self.report_error(
+                path,
+                "objects under `generate` cannot use `container`",
+                help,
+            );
         }
         let evaluated = self.unfilled.evaluated.iter();
         let evaluated = evaluated.filter(|path| is_within(path)).cloned().collect();
@@ -93,8 +97,8 @@ impl PolicyReader<'_, '_> {
             let text = text.unwrap_or_default();
             let mut waiting = self.unfilled.templates.iter();
             if text.is_empty() || waiting.any(|(waiting, _)| *waiting == path) {
-                let message = format!("the object must state its `{word}`");
-                let help = "write it out: it does not depend on the workload";
+                let message = format!("the object must have a constant `{word}`");
+                let help = "write the value itself: it cannot depend on the workload";
                 self.report_error(&path, message, help);
                 return None;
             }
@@ -102,8 +106,8 @@ impl PolicyReader<'_, '_> {
                 byte.is_ascii_alphanumeric() || word == "apiVersion" && b"./-".contains(&byte)
             };
             if !text.bytes().all(is_known) {
-                let message = format!("no object has such a `{word}`");
-                let help = "Kubernetes has `v1` and `ConfigMap`, `apps/v1` and `Deployment`";
+                let message = format!("invalid `{word}`");
+                let help = "use, for example, `v1` and `ConfigMap`, or `apps/v1` and `Deployment`";
                 self.report_error(&path, message, help);
                 return None;
             }
@@ -114,8 +118,8 @@ impl PolicyReader<'_, '_> {
     fn condition_of(&mut self, text: &str, at: &Path) -> Option<Expression> {
         match compile(self.document, text, &self.vocabulary, at) {
             Ok(expression) if expression.uses.container => {
-                let help = "an object is generated once a workload: use `containers.first`";
-                self.report_error(at, "`when` uses `container`", help);
+                let help = "use `containers.first`: an object is generated once per workload";
+                self.report_error(at, "`when` cannot use `container`", help);
                 None
             }
             Ok(expression) => Some(expression),
@@ -123,8 +127,8 @@ impl PolicyReader<'_, '_> {
                 if has_expression(text) {
                     self.report_error(
                         at,
-                        "`when` is CEL and stands without `${}`",
-                        "write the expression alone",
+                        "`when` is a CEL expression, which does not need `${}`",
+                        "write the expression without `${}`",
                     );
                 } else {
                     self.problems.extend(found);
@@ -179,7 +183,7 @@ impl ResourceTemplate {
                 // The schema check reports a value of another type.
                 Some(_) => {}
                 None => {
-                    let message = format!("the object must have a text as `metadata.{word}`");
+                    let message = format!("missing field `{word}` in `metadata`");
                     problems.push(document.error(Code::BadPolicy, &path, message));
                 }
             }

@@ -76,7 +76,7 @@ impl PolicyReader<'_, '_> {
             match T::deserialize(value) {
                 Ok(entry) => items.push(read(self, entry, &path)),
                 Err(error) => {
-                    let message = format!("`{}` cannot be read: {error}", path.name());
+                    let message = format!("`{}` is not valid: {error}", path.name());
                     self.problems
                         .push(self.document.error(Code::WrongType, &path, message));
                 }
@@ -141,7 +141,7 @@ impl PolicyReader<'_, '_> {
             self.report_error(
                 &at.key("restartPolicy"),
                 message,
-                "put it under `sidecars` with `type: Native`",
+                "move it to `sidecars` with `type: Native`",
             );
         }
         (item, entry.position)
@@ -184,13 +184,12 @@ impl PolicyReader<'_, '_> {
                 Arc::make_mut(&mut item.value)["restartPolicy"] = Value::from("Always");
                 None
             }
-            (SidecarType::Native, Some(_)) => Some((
-                "a native sidecar always restarts",
-                "leave `restartPolicy` out",
-            )),
+            (SidecarType::Native, Some(_)) => {
+                Some(("a native sidecar always restarts", "remove `restartPolicy`"))
+            }
             (SidecarType::Container, Some("Always")) => Some((
-                "`restartPolicy: Always` makes an init container a sidecar, and this is none",
-                "leave it out, or make the sidecar `type: Native`",
+                "`restartPolicy: Always` is only for init containers, and this is an app container",
+                "remove it, or use `type: Native`",
             )),
             (SidecarType::Container, _) => None,
         };
@@ -220,19 +219,19 @@ impl PolicyReader<'_, '_> {
         let has_value = entry.var.value.is_some();
         let has_source = entry.var.value_from.is_some();
         if entry.op.joins() && !has_value {
-            let message = format!("`op: {:?}` of `{name}` needs `value`", entry.op);
+            let message = format!("`op: {:?}` of `{name}` requires `value`", entry.op);
             self.report_error(
                 at,
                 message,
-                "it joins a text with what is there; to put in a reference, use `op: Set`",
+                "add a string to join with the existing value; for a reference, use `op: Set`",
             );
         }
         if entry.op == EnvOp::Remove && (has_value || has_source) {
-            let message = format!("`op: Remove` of `{name}` takes no value");
-            self.report_error(at, message, "leave out `value` and `valueFrom`");
+            let message = format!("`op: Remove` of `{name}` does not accept a value");
+            self.report_error(at, message, "remove `value` and `valueFrom`");
         }
         if let Some(separator) = &entry.separator {
-            let owners = "Append, Prepend and MergeKeys";
+            let owners = "Append, Prepend, and MergeKeys";
             self.check_separator(separator, name, entry.op, owners, at);
         }
     }
@@ -241,12 +240,12 @@ impl PolicyReader<'_, '_> {
     fn check_separator(&mut self, separator: &str, name: &str, op: EnvOp, owners: &str, at: &Path) {
         let (fault, help) = match op {
             EnvOp::MergeKeys if matches!(separator, "" | "=") => (
-                "keeps no `key=value` pairs apart".to_owned(),
-                "state what stands between two pairs; without `separator` it is a comma".to_owned(),
+                "cannot separate `key=value` pairs".to_owned(),
+                "use the text between two pairs; the default is a comma".to_owned(),
             ),
             op if !op.joins() => (
-                format!("does nothing with `op: {op:?}`"),
-                format!("it belongs to {owners}"),
+                format!("has no effect with `op: {op:?}`"),
+                format!("remove it; it is only for {owners}"),
             ),
             _ => return,
         };
@@ -347,7 +346,7 @@ impl PolicyReader<'_, '_> {
         let item = self.item(at)?;
         for (key, instead) in checks::NOT_IN_POD_SPEC {
             if item.value.get(key).is_some() {
-                let message = format!("`podSpec` takes no `{key}`");
+                let message = format!("`podSpec` does not accept `{key}`");
                 let problem = self
                     .document
                     .key_error(Code::BadPolicy, &at.key(key), message);

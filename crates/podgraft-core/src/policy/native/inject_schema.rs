@@ -16,37 +16,37 @@ use super::types::{Checksum, EnvEntry, Patch, Position, SidecarType, TextEntry};
 pub struct Inject {
     /// Init containers.
     pub init_containers: Vec<InitContainer>,
-    /// Containers that run beside the app.
+    /// Containers that run next to the app.
     pub sidecars: Vec<Sidecar>,
-    /// Emitted beside the workload, never written into it.
+    /// Printed separately, never written into the workload.
     pub ephemeral_containers: Vec<EphemeralContainer>,
     /// Volumes of the pod.
     pub volumes: Vec<VolumeEntry>,
-    /// In each chosen container.
+    /// Volume mounts of each selected container.
     pub volume_mounts: Vec<VolumeMount>,
-    /// In each chosen container.
+    /// Environment variables of each selected container.
     pub env: Vec<EnvEntry>,
-    /// In each chosen container.
+    /// `envFrom` of each selected container.
     pub env_from: Vec<EnvFromSource>,
-    /// In each chosen container.
+    /// Ports of each selected container.
     pub ports: Vec<ContainerPort>,
-    /// On the pod template.
+    /// Annotations of the pod template.
     pub pod_annotations: Texts,
-    /// On the pod template.
+    /// Labels of the pod template.
     pub pod_labels: Texts,
-    /// On the workload.
+    /// Annotations of the workload.
     pub annotations: Texts,
-    /// On the workload.
+    /// Labels of the workload.
     pub labels: Texts,
-    /// Filled in where absent.
+    /// Fields that are filled in where they are absent.
     pub defaults: Option<Defaults>,
     /// Other fields of the pod spec.
     pub pod_spec: Option<PartialPodSpec>,
-    /// Secrets to pull images with.
+    /// Secrets for pulling images.
     pub image_pull_secrets: Vec<PullSecret>,
     /// Annotations with the checksum of ConfigMaps and Secrets.
     pub checksums: Vec<Checksum>,
-    /// JSON patches (RFC 6902), last.
+    /// JSON patches (RFC 6902), applied last.
     pub patches: Vec<Patch>,
 }
 
@@ -72,7 +72,7 @@ pub struct VolumeEntry {
     pub position: Position,
 }
 
-/// A container that runs beside the app.
+/// A container that runs next to the app.
 #[derive(Debug, JsonSchema)]
 pub struct Sidecar {
     /// The container.
@@ -89,9 +89,9 @@ pub struct Sidecar {
 #[derive(Debug, JsonSchema)]
 #[serde(untagged)]
 pub enum Texts {
-    /// Key and value each.
+    /// Keys and values.
     Map(BTreeMap<String, String>),
-    /// Each with what to do where the key is there.
+    /// Entries that also say what to do if the key exists.
     List(Vec<TextEntry>),
 }
 
@@ -104,34 +104,34 @@ impl Default for Texts {
 /// What to do with a label or annotation.
 #[derive(Debug, JsonSchema)]
 pub enum TextOp {
-    /// Another value there is a conflict.
+    /// Sets the value; a different existing value is a conflict.
     Set,
-    /// Only where the key is not there.
+    /// Sets the value only if the key does not exist.
     SetIfAbsent,
-    /// Behind what is there.
+    /// Adds the value after the existing one.
     Append,
-    /// `k=v,k=v`: pairs that are there win.
+    /// Merges pairs such as `k=v,k=v`: existing pairs are kept.
     MergeKeys,
 }
 
-/// What is filled in where it is absent.
+/// Fields that are filled in where they are absent.
 #[derive(Debug, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Defaults {
-    /// Of each chosen container.
+    /// The resources of each selected container.
     pub resources: Option<ResourceRequirements>,
-    /// Of each chosen container.
+    /// The security context of each selected container.
     pub security_context: Option<SecurityContext>,
-    /// Of each chosen container.
+    /// The image pull policy of each selected container.
     pub image_pull_policy: Option<String>,
-    /// Of the pod.
+    /// The security context of the pod.
     pub pod_security_context: Option<PodSecurityContext>,
 }
 
-/// A Secret to pull images with.
+/// A Secret for pulling images.
 #[derive(Debug, JsonSchema)]
 pub struct PullSecret {
-    /// The Secret's name.
+    /// The name of the Secret.
     pub name: String,
 }
 

@@ -16,7 +16,7 @@ pub struct EnvEntry {
     /// What to do.
     #[serde(default)]
     pub op: EnvOp,
-    /// Between what is there and what is added.
+    /// The text between the existing value and the added one.
     pub separator: Option<String>,
     /// Where a new variable goes.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct TextEntry {
     #[serde(default)]
     #[cfg_attr(test, schemars(with = "super::types::TextOp"))]
     pub op: EnvOp,
-    /// Between what is there and what is added.
+    /// The text between the existing value and the added one.
     pub separator: Option<String>,
 }
 
@@ -52,13 +52,13 @@ pub struct Checksum {
     /// Names of Secrets.
     #[serde(default)]
     pub secrets: Vec<String>,
-    /// All that the pod template names.
+    /// All ConfigMaps or Secrets that the pod template refers to.
     #[serde(default)]
     pub references: Vec<ReferenceKind>,
     /// Only these keys.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// What an object that is not there means.
+    /// What to do if an object is missing.
     #[serde(default)]
     pub on_missing: OnMissing,
 }
@@ -73,7 +73,7 @@ pub enum ReferenceKind {
     Secret,
 }
 
-/// What an object that is not there means.
+/// What to do if an object is missing.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum OnMissing {
@@ -91,9 +91,9 @@ pub enum OnMissing {
 pub struct Patch {
     /// `JSONPatch`.
     pub patch_type: PatchType,
-    /// What the paths begin at.
+    /// What the paths are relative to.
     pub scope: PatchScope,
-    /// RFC 6902 operations, all or none of them.
+    /// RFC 6902 operations; all are applied, or none.
     pub patch: Vec<JsonPatchOperation>,
 }
 
@@ -116,17 +116,17 @@ pub struct JsonPatchOperation {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
-    /// Put a value there; missing parents are made.
+    /// Adds a value; missing parents are created.
     Add,
-    /// Take out what is there.
+    /// Removes the value.
     Remove,
-    /// Another value for what is there.
+    /// Replaces the value.
     Replace,
-    /// Take out there, put here.
+    /// Moves a value.
     Move,
-    /// What is there, here as well.
+    /// Copies a value.
     Copy,
-    /// Unless this value is there, the patch does not apply; null: nothing is there.
+    /// Applies the patch only if this is the value; null tests that there is none.
     Test,
 }
 

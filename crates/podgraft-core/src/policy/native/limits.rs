@@ -66,7 +66,6 @@ fn size_of(value: &Value) -> usize {
 
 fn too_many(document: &Document<'_>, at: &Path, most: usize, noun: &str) -> Diagnostic {
     let message = format!("the policy has more than {most} {noun}");
-    let help =
-        "a policy is read by people: make several of it, or put what it holds into a ConfigMap";
+    let help = "split it into several policies, or move its content to a ConfigMap";
     document.key_error(Code::TooLong, at, message).help(help)
 }

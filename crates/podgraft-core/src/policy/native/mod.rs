@@ -257,7 +257,7 @@ fn refuse_expressions_elsewhere(document: &Document<'_>, problems: &mut Vec<Diag
                 continue;
             }
             let message = format!(
-                "`{}` takes no `${{...}}`, only values under `inject` and `generate` do",
+                "`{}` cannot contain `${{...}}`; only values under `inject` and `generate` can",
                 path.name()
             );
             let problem = document.error(Code::BadExpression, &path, message);
@@ -271,7 +271,7 @@ fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic 
     document.error(
         Code::WrongType,
         &Path::default(),
-        format!("the policy cannot be read: {error}"),
+        format!("the policy is not valid: {error}"),
     )
 }
 

@@ -58,7 +58,7 @@ impl PolicyReader<'_, '_> {
                 patch,
             }),
             Err(error) => {
-                let message = format!("the patch cannot be read: {error}");
+                let message = format!("the patch is not valid: {error}");
                 let problem = self.document.error(Code::BadPatch, &operations, message);
                 self.problems.push(problem);
                 None
@@ -77,7 +77,7 @@ impl PolicyReader<'_, '_> {
             .iter()
             .all(|operation| operation.op == OperationKind::Test)
         {
-            let help = "add an operation: add, remove, replace, move or copy";
+            let help = "add an operation: add, remove, replace, move, or copy";
             self.bad_patch(at, "the patch changes nothing", help);
         }
         for (index, operation) in entry.patch.iter().enumerate() {
@@ -89,10 +89,10 @@ impl PolicyReader<'_, '_> {
         let word = format!("{:?}", operation.op).to_lowercase();
         self.check_pointer(&operation.path, &at.key("path"));
         if operation.path.is_empty() && operation.op != OperationKind::Test {
-            let help = "name what is to change: `/` and a key";
+            let help = "specify what to change: `/` and a key";
             self.bad_patch(
                 &at.key("path"),
-                format!("`{word}` must not change all at once"),
+                format!("`{word}` cannot change everything at once"),
                 help,
             );
         }
@@ -106,11 +106,11 @@ impl PolicyReader<'_, '_> {
         let has_value = at.key("value").get(&self.document.value).is_some();
         match (operation.op, has_value) {
             (Add | Replace | Test, false) => {
-                self.bad_patch(at, format!("`{word}` needs a `value`"), "add `value`");
+                self.bad_patch(at, format!("`{word}` requires `value`"), "add `value`");
             }
             (Remove | Move | Copy, true) => {
-                let message = format!("`{word}` takes no `value`");
-                self.bad_patch(&at.key("value"), message, "take it out");
+                let message = format!("`{word}` does not accept `value`");
+                self.bad_patch(&at.key("value"), message, "remove it");
             }
             (Add | Replace | Test, true) | (Remove | Move | Copy, false) => {}
         }
@@ -120,12 +120,12 @@ impl PolicyReader<'_, '_> {
         use OperationKind::{Add, Copy, Move, Remove, Replace, Test};
         match (operation.op, &operation.from) {
             (Move | Copy, None) => {
-                let message = format!("`{word}` needs `from`");
-                self.bad_patch(at, message, "say where the value stands");
+                let message = format!("`{word}` requires `from`");
+                self.bad_patch(at, message, "set `from` to the path of the value");
             }
             (Add | Remove | Replace | Test, Some(_)) => {
-                let message = format!("`{word}` takes no `from`");
-                self.bad_patch(&at.key("from"), message, "take it out");
+                let message = format!("`{word}` does not accept `from`");
+                self.bad_patch(&at.key("from"), message, "remove it");
             }
             (Move | Copy, Some(from)) => {
                 self.check_pointer(from, &at.key("from"));
@@ -141,21 +141,22 @@ impl PolicyReader<'_, '_> {
     fn check_pointer(&mut self, text: &str, at: &Path) {
         // `add` at this pointer would make a document that is too deep to be parsed again.
         if text.matches('/').count() > MAX_DEPTH {
-            let message = format!("`{}` names more than {MAX_DEPTH} levels", at.name());
-            let help = "no manifest nests so deep; name a place that is there";
+            let message = format!("`{}` is more than {MAX_DEPTH} levels deep", at.name());
+            let help = "use a path that exists: no manifest is nested that deeply";
             self.problems
                 .push(self.document.error(Code::TooDeep, at, message).help(help));
             return;
         }
         if text.split('/').any(is_long_key) {
-            let message = format!("`{}` names a key that is too long", at.name());
+            let message = format!("`{}` contains a key that is too long", at.name());
             let problem = self.document.error(Code::TooLong, at, message);
             self.problems.push(problem.help(KEY_LIMIT));
             return;
         }
         if PointerBuf::parse(text.to_owned()).is_err() {
-            let message = format!("`{text}` is no JSON pointer");
-            let help = "write `/` before every key: `/metadata/annotations`; a `/` in a key is `~1`, a `~` is `~0`";
+            let message = format!("`{text}` is not a JSON pointer");
+            let help = "write `/` before every key, as in `/metadata/annotations`; in a key, write \
+                        `/` as `~1` and `~` as `~0`";
             self.bad_patch(at, message, help);
         }
     }

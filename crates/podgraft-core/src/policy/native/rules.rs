@@ -49,17 +49,17 @@ impl PolicyReader<'_, '_> {
         if rules.is_empty() {
             self.report_error(
                 &rules_at,
-                "the policy has no rule",
-                "add one, or say under `inject` what to put there",
+                "the policy has no rules",
+                "add one, or use `inject` instead",
             );
         }
         for word in ["inject", "containers", "onConflict"] {
             let at = spec.key(word);
             if at.get(&self.document.value).is_some() {
-                let message = format!("`{word}` stands beside `rules`");
+                let message = format!("`{word}` cannot be used together with `rules`");
                 let problem = self.document.key_error(Code::BadPolicy, &at, message);
                 self.problems
-                    .push(problem.help(format!("with `rules`, each rule has its own `{word}`")));
+                    .push(problem.help(format!("move `{word}` into each rule")));
             }
         }
         (0..)
@@ -105,8 +105,7 @@ impl PolicyReader<'_, '_> {
                 self.document
                     .key_error(Code::BadPolicy, at, format!("{subject} injects nothing"));
             self.problems.push(
-                problem
-                    .help("say under `inject` what to put there, for example `env` or `sidecars`"),
+                problem.help("add what to inject to `inject`, for example `env` or `sidecars`"),
             );
         }
     }

@@ -122,7 +122,7 @@ impl PolicyReader<'_, '_> {
             self.report_error(
                 &at.key("percent"),
                 "`percent` must be between 0 and 100",
-                "0 is none, 100 is all",
+                "0 selects no workloads, 100 selects all",
             );
         }
         sample.clone()
@@ -142,8 +142,12 @@ impl PolicyReader<'_, '_> {
             return self.globs(globs, at[0]);
         }
         if !globs.is_empty() {
-            let message = format!("`{}` stands beside `{}`", at[1].name(), at[0].name());
-            self.report_error(at[1], message, "`*TEXT*` among the globs says the same");
+            let message = format!(
+                "`{}` cannot be used together with `{}`",
+                at[1].name(),
+                at[0].name()
+            );
+            self.report_error(at[1], message, "use the glob `*TEXT*` instead");
         }
         let glob = format!("*{}*", globset::escape(part));
         self.glob(&glob, at[1]).into_iter().collect()
@@ -157,7 +161,8 @@ impl PolicyReader<'_, '_> {
                 self.report_error(
                     at,
                     message,
-                    "`*` is any text, `?` one character, `[ab]` one of them, `{a,b}` either",
+                    "`*` matches any text, `?` one character, `[ab]` either character, `{a,b}` \
+                     either text",
                 );
                 None
             }
@@ -240,20 +245,20 @@ impl PolicyReader<'_, '_> {
             "Exists" => (SelectorOperator::Exists, false),
             "DoesNotExist" => (SelectorOperator::DoesNotExist, false),
             unknown => {
-                let message = format!("`{unknown}` is no operator of a label selector");
+                let message = format!("unknown label selector operator `{unknown}`");
                 self.report_error(
                     &at.key("operator"),
                     message,
-                    "the operators are In, NotIn, Exists and DoesNotExist",
+                    "valid operators: In, NotIn, Exists, DoesNotExist",
                 );
                 return None;
             }
         };
         if takes_values == values.is_empty() {
             let rule = if takes_values {
-                "needs `values`"
+                "requires `values`"
             } else {
-                "takes no `values`"
+                "does not accept `values`"
             };
             let problem = self.document.error(
                 Code::Invalid,
@@ -342,8 +347,8 @@ impl PolicyReader<'_, '_> {
             (Some(key), None) => MetadataKey::Annotation(key),
             (None, Some(key)) => MetadataKey::Label(key),
             (Some(_), Some(_)) | (None, None) => {
-                let message = format!("`{}` needs either `annotation` or `label`", at.name());
-                self.report_error(at, message, "name the key of one of the two");
+                let message = format!("`{}` must have either `annotation` or `label`", at.name());
+                self.report_error(at, message, "set one of the two to a key");
                 return None;
             }
         };
@@ -388,10 +393,10 @@ impl PolicyReader<'_, '_> {
             }
             _ => {
                 let message = format!(
-                    "`{}` needs one of `annotation`, `label` and `container`",
+                    "`{}` must have exactly one of `annotation`, `label`, and `container`",
                     at.name()
                 );
-                let help = "`values` are globs on the value of an annotation or label";
+                let help = "use `values` only for globs on the value of an annotation or label";
                 self.report_error(at, message, help);
                 return None;
             }

@@ -381,15 +381,15 @@ fn check_schema(
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
         && let Err(error) = Regex::new(pattern)
     {
-        let message = format!("`{pattern}` is no regular expression: {error}");
+        let message = format!("`{pattern}` is not a valid regular expression: {error}");
         problems.push(document.error(Code::BadPolicy, &at.key("pattern"), message));
     }
     if let Some(name) = schema.get("type").and_then(Value::as_str)
         && !TYPES.contains(&name)
     {
-        let message = format!("`{name}` is no type of a schema");
+        let message = format!("unknown schema type `{name}`");
         let problem = document.error(Code::BadPolicy, &at.key("type"), message);
-        problems.push(problem.help(format!("the types are {}", TYPES.join(", "))));
+        problems.push(problem.help(format!("valid types: {}", TYPES.join(", "))));
     }
     let inner = schema.as_object().into_iter().flatten();
     // A default is a value, not a schema.
@@ -411,9 +411,9 @@ pub(super) fn check_names(document: &Document<'_>, value: &Value) -> Vec<Diagnos
         match path.get(value) {
             Some(Value::String(text)) => problems.extend(document.invalid(&path, check(text))),
             None if word == "name" => {
-                let message = "`metadata` must have `name`";
+                let message = "missing field `name` in `metadata`";
                 let problem = document.error(Code::BadPolicy, &metadata, message);
-                let help = "the name stands in reports and in the marker on the workload";
+                let help = "add a name: reports and the marker on the workload use it";
                 problems.push(problem.help(help));
             }
             Some(_) | None => {}

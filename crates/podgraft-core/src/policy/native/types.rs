@@ -21,7 +21,7 @@ pub struct InjectionPolicy {
     pub api_version: String,
     /// `InjectionPolicy`.
     pub kind: String,
-    /// Name, and optionally the namespace that the policy is bound to.
+    /// The name, and optionally the namespace that the policy is limited to.
     pub metadata: ObjectMeta,
     /// What to inject, and where.
     pub spec: InjectionPolicySpec,
@@ -32,164 +32,164 @@ pub struct InjectionPolicy {
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Spec"))]
 #[serde(rename_all = "camelCase")]
 pub struct InjectionPolicySpec {
-    /// For people.
+    /// A description of the policy.
     pub description: Option<String>,
-    /// Lower first; then command-line order, then document order.
+    /// A lower weight is applied first; then the order on the command line and in the files decides.
     #[serde(default)]
     pub weight: i64,
-    /// Inject nothing, and take out what was injected before.
+    /// Inject nothing, and remove what was injected before.
     #[serde(default)]
     pub suspend: bool,
-    /// Values that a user may set with `--param`.
+    /// Parameters that a user can set with `--param`.
     #[serde(default)]
     pub params: Vec<Param>,
-    /// The resources of which each is one instance of the policy.
+    /// The kind of custom resource that the policy is for: each resource is one instance of the policy.
     pub source: Option<SourceSpec>,
-    /// What must hold of the resource and the parameters.
+    /// Conditions that the resource and the parameters must meet.
     #[serde(default)]
     pub validations: Vec<Validation>,
-    /// Which workloads.
+    /// Selects the workloads.
     pub r#match: Option<Filter>,
-    /// Which of these not; one filter that holds is enough.
+    /// Excludes workloads that match any of these filters.
     #[serde(default)]
     pub exclude: Vec<Filter>,
-    /// CEL conditions that must all hold.
+    /// CEL conditions that must all be true.
     #[serde(default)]
     pub match_conditions: Vec<NamedExpression>,
-    /// Only workloads that say so.
+    /// Apply the policy only to workloads that opt in.
     pub opt_in: Option<Opt>,
-    /// Not the workloads that say so.
+    /// Do not apply the policy to workloads that opt out.
     pub opt_out: Option<Opt>,
-    /// What shows that somebody else has done it: such a workload is left alone.
+    /// Signs that another tool has already injected into a workload, which is then skipped.
     #[serde(default)]
     pub leave_alone: Vec<LeaveAlone>,
-    /// CEL expressions and values with `${...}`, read as `variables.NAME`.
+    /// CEL expressions and values with `${...}`, available as `variables.NAME`.
     #[serde(default)]
     pub variables: Vec<Variable>,
-    /// Which containers get the container-level parts.
+    /// Selects the containers that get the container-level parts.
     #[serde(default)]
     pub containers: Containers,
-    /// What other content of the same identity means.
+    /// What to do if an item of the same name exists with different content.
     #[serde(default)]
     pub on_conflict: OnConflict,
-    /// What a problem with one workload does.
+    /// What to do if the policy fails for a workload.
     #[serde(default)]
     pub failure_policy: FailurePolicy,
     /// What to inject.
     #[cfg_attr(test, schemars(with = "Option<Inject>"))]
     pub inject: Option<IgnoredAny>,
-    /// Several injections, each with its own choice.
+    /// Several injections, each with its own selection.
     #[serde(default)]
     pub rules: Vec<RuleEntry>,
-    /// All rules, or the first that fits a container.
+    /// Apply all rules, or only the first that matches a container.
     #[serde(default)]
     pub apply_rules: ApplyRules,
-    /// Companion objects, written behind the workload.
+    /// Objects to generate, written after the workload.
     #[serde(default)]
     pub generate: Vec<Companion>,
-    /// Of the policies that state the same here, only one may apply to a workload.
+    /// Of the policies with the same value here, only one can apply to a workload.
     pub alone_among: Option<String>,
-    /// Keys of ConfigMaps of the workload's namespace without which its pods do not start.
+    /// Keys of ConfigMaps in the workload's namespace that its pods need to start.
     #[serde(default)]
     pub requires: Vec<RequiredKey>,
-    /// What to tell the user once the policy has injected something.
+    /// Notes to show when the policy has injected something.
     #[serde(default)]
     pub notes: Vec<Note>,
 }
 
-/// A value that a user may set with `--param`.
+/// A parameter that a user can set with `--param`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Param {
     /// The name, as in `${params.NAME}`.
     pub name: String,
-    /// The value when none is given.
+    /// The value if none is set.
     pub default: Option<Scalar>,
-    /// For people.
+    /// A description of the parameter.
     pub description: Option<String>,
     /// A regular expression that the whole value must match.
     pub pattern: Option<String>,
-    /// The values that are accepted.
+    /// The accepted values.
     #[serde(default)]
     pub r#enum: Vec<Scalar>,
-    /// A value must be given.
+    /// Whether a value must be set.
     #[serde(default)]
     pub required: bool,
-    /// An application's own folder may set it.
+    /// Whether an application's own `podgraft.yaml` can set it.
     #[serde(default)]
     pub overridable: bool,
 }
 
-/// The resources of which each is one instance of the policy.
+/// The kind of custom resource that the policy is for: each resource is one instance of the policy.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Source"))]
 #[serde(rename_all = "camelCase")]
 pub struct SourceSpec {
-    /// Group and version of the resources; every version of the group is read.
+    /// The group and version of the resources; all versions of the group are read.
     pub api_version: String,
     /// The kind of the resources.
     pub kind: String,
-    /// Which workloads a resource may touch.
+    /// Which workloads a resource can change.
     #[serde(default)]
     pub scope: Scope,
-    /// What the resources look like.
+    /// The schema of the resources.
     pub schema: Option<SourceSchema>,
 }
 
-/// Which workloads a resource may touch.
+/// Which workloads a resource can change.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Scope {
-    /// Those of its own namespace.
+    /// Workloads in its own namespace.
     #[default]
     Namespaced,
-    /// All.
+    /// All workloads.
     Cluster,
 }
 
-/// What resources look like, as a CustomResourceDefinition says it.
+/// The schema of resources, as in a CustomResourceDefinition.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SourceSchema {
-    /// A structural schema: types, defaults and bounds.
+    /// A structural schema: types, defaults, and bounds.
     #[serde(rename = "openAPIV3Schema")]
     pub open_api_v3_schema: Value,
 }
 
-/// What must hold of the resource and the parameters.
+/// A condition that the resource and the parameters must meet.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Validation {
     /// A CEL condition.
     pub expression: String,
-    /// What to say where it does not hold; `${...}` in it is filled in.
+    /// The message if the condition is false; it can contain `${...}`.
     pub message: String,
-    /// What it means.
+    /// How severe a failed validation is.
     #[serde(default)]
     pub severity: ValidationSeverity,
     /// The field of the resource that the message is about, such as `spec.port`.
     pub path: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// The code that the report shows, one of those in docs/errors; `invalid` where none is stated.
+    /// The diagnostic code in the report, one of those in docs/errors; the default is `invalid`.
     pub code: Option<String>,
-    /// Asked for each entry of a list; further lists may be those of an entry.
+    /// Repeats the validation for each entry of a list; further lists can be lists of an entry.
     #[serde(default)]
     pub for_each: Vec<ForEach>,
 }
 
-/// A list, and the name that an entry of it has.
+/// A list, and the name of its entries.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Each"))]
 pub struct ForEach {
-    /// What expressions call the entry.
+    /// The name of the entry in expressions.
     pub name: String,
-    /// An expression that is a list: of the resource or the parameters.
+    /// An expression for a list, which can use the resource and the parameters.
     pub list: String,
 }
 
-/// A key of a ConfigMap of the workload's namespace.
+/// A key of a ConfigMap in the workload's namespace.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Required"))]
 #[serde(rename_all = "camelCase")]
@@ -200,34 +200,34 @@ pub struct RequiredKey {
     pub key: String,
 }
 
-/// What to tell the user once the policy has injected something.
+/// A note to show when the policy has injected something.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Note {
-    /// What to say; `${...}` in it is filled in.
+    /// The message; it can contain `${...}`.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
-    /// The code that the report shows, one of those in docs/errors.
+    /// The diagnostic code in the report, one of those in docs/errors.
     pub code: String,
     /// A CEL condition on the resource and the parameters.
     pub when: Option<String>,
 }
 
-/// What a validation that does not hold means.
+/// How severe a failed validation is.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Severity"))]
 pub enum ValidationSeverity {
-    /// Nothing is written.
+    /// An error: nothing is written.
     #[default]
     Error,
-    /// It is done, but look at it.
+    /// A warning: the result is written, but should be reviewed.
     Warning,
-    /// Worth knowing.
+    /// A note.
     Note,
 }
 
-/// A string; numbers and booleans are taken as they are written.
+/// A string; numbers and booleans are used as written.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -240,7 +240,7 @@ pub enum Scalar {
     Bool(bool),
 }
 
-/// Which workloads: all given fields must hold.
+/// Selects workloads: all given fields must match.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -248,35 +248,35 @@ pub struct Filter {
     /// `Deployment`, `apps/v1/Deployment`, `*`.
     #[serde(default)]
     pub kinds: Vec<String>,
-    /// Globs on the name.
+    /// Globs for the name.
     #[serde(default)]
     pub names: Vec<String>,
-    /// A part of the name, not a glob; a warning says so where it fits several workloads. Empty: any name.
+    /// A part of the name, not a glob; a warning if it matches several workloads. Empty: any name.
     #[serde(default)]
     pub name_contains: String,
-    /// Globs on the namespace.
+    /// Globs for the namespace.
     #[serde(default)]
     pub namespaces: Vec<String>,
     /// A part of the namespace, not a glob. Empty: any namespace.
     #[serde(default)]
     pub namespace_contains: String,
-    /// On the pod template's labels.
+    /// Labels of the pod template.
     pub selector: Option<LabelSelector>,
-    /// On the workload's own labels.
+    /// Labels of the workload itself.
     pub workload_selector: Option<LabelSelector>,
-    /// On the labels of the Namespace object.
+    /// Labels of the Namespace object.
     pub namespace_selector: Option<LabelSelector>,
-    /// Key and glob, on template or workload.
+    /// Keys and globs for values, on template or workload.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
-    /// Globs; some container's image matches one.
+    /// Globs; the image of a container must match one.
     #[serde(default)]
     pub images: Vec<String>,
-    /// Objects of Helm and Argo CD hooks.
+    /// Helm and Argo CD hooks.
     pub hooks: Option<Hooks>,
     /// A stable share of the workloads.
     pub sample: Option<Sample>,
-    /// Filters of which one must hold.
+    /// Filters; at least one must match.
     #[serde(default)]
     pub any: Vec<Filter>,
 }
@@ -285,21 +285,21 @@ pub struct Filter {
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Named"))]
 pub struct NamedExpression {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The CEL expression.
     pub expression: String,
 }
 
-/// A value with a name, made once a workload.
+/// A named value, evaluated once per workload.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Variable {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// A CEL expression.
     pub expression: Option<String>,
-    /// Any value, with `${...}` in it.
+    /// Any value; it can contain `${...}`.
     pub value: Option<Value>,
 }
 
@@ -308,54 +308,54 @@ pub struct Variable {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Opt {
-    /// An annotation's key.
+    /// The key of an annotation.
     pub annotation: Option<String>,
-    /// A label's key.
+    /// The key of a label.
     pub label: Option<String>,
-    /// The values that say so.
+    /// The values that opt in or out.
     #[serde(default)]
     pub values: Vec<String>,
     /// Where to look.
     #[serde(default)]
     pub from: Vec<OptFrom>,
-    /// Values in capitals are the same.
+    /// Whether to ignore the case of values.
     #[serde(default)]
     pub ignore_case: bool,
 }
 
-/// An annotation, a label or a container that another injector leaves; asked of the input as it is.
+/// An annotation, a label, or a container that another injector leaves in the input.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeaveAlone {
-    /// An annotation's key, on the pod template or the workload.
+    /// The key of an annotation on the pod template or the workload.
     pub annotation: Option<String>,
-    /// A label's key, on the pod template or the workload.
+    /// The key of a label on the pod template or the workload.
     pub label: Option<String>,
-    /// A glob on the name of a container.
+    /// A glob for the name of a container.
     pub container: Option<String>,
-    /// Globs on the value of the annotation or label; none: any value.
+    /// Globs for the value of the annotation or label. Empty: any value.
     #[serde(default)]
     pub values: Vec<String>,
 }
 
-/// Which containers get the container-level parts.
+/// Selects the containers that get the container-level parts.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Containers {
-    /// Globs on the name.
+    /// Globs for the name.
     #[serde(default)]
     pub names: Vec<String>,
     /// A part of the name, not a glob. Empty: any name.
     #[serde(default)]
     pub name_contains: String,
-    /// Globs on the image.
+    /// Globs for the image.
     #[serde(default)]
     pub images: Vec<String>,
-    /// Globs on the name: not these.
+    /// Globs for the names of containers to exclude.
     #[serde(default)]
     pub exclude_names: Vec<String>,
-    /// Globs on the image: not these.
+    /// Globs for the images of containers to exclude.
     #[serde(default)]
     pub exclude_images: Vec<String>,
     /// Only containers with these variables.
@@ -364,15 +364,15 @@ pub struct Containers {
     /// Only containers without these variables.
     #[serde(default)]
     pub without_env: Vec<String>,
-    /// An annotation that lists the names.
+    /// The key of an annotation that lists the names.
     pub names_from_annotation: Option<String>,
-    /// CEL conditions on `container` that must all hold.
+    /// CEL conditions on `container` that must all be true.
     #[serde(default)]
     pub match_conditions: Vec<NamedExpression>,
-    /// Containers of these lists.
+    /// The lists of containers to select from.
     #[serde(default)]
     pub include: Vec<ContainerList>,
-    /// All that fit, or the first.
+    /// Select all containers that match, or only the first.
     #[serde(default)]
     pub mode: ContainerMode,
 }
@@ -382,31 +382,31 @@ pub struct Containers {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RuleEntry {
-    /// For messages.
+    /// The name of the rule in messages.
     pub name: Option<String>,
-    /// Which workloads.
+    /// Selects the workloads.
     pub r#match: Option<Filter>,
-    /// Which of these not.
+    /// Excludes workloads that match any of these filters.
     #[serde(default)]
     pub exclude: Vec<Filter>,
-    /// CEL conditions that must all hold.
+    /// CEL conditions that must all be true.
     #[serde(default)]
     pub match_conditions: Vec<NamedExpression>,
-    /// Which containers get the container-level parts.
+    /// Selects the containers that get the container-level parts.
     #[serde(default)]
     pub containers: Containers,
-    /// What other content of the same identity means.
+    /// What to do if an item of the same name exists with different content.
     #[serde(default)]
     pub on_conflict: OnConflict,
     /// What to inject.
     #[cfg_attr(test, schemars(with = "Inject"))]
     pub inject: IgnoredAny,
-    /// A rule for each entry of a list; further lists may be those of an entry.
+    /// Repeats the rule for each entry of a list; further lists can be lists of an entry.
     #[serde(default)]
     pub for_each: Vec<ForEach>,
 }
 
-/// An object that is written behind the workload.
+/// An object that is written after the workload.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Companion {

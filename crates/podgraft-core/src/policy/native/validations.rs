@@ -46,7 +46,7 @@ impl ValidationContext<'_, '_, '_> {
                     problems.push(match self.document.places {
                         // A built-in policy has no file that the user could open.
                         Places::OfResource(_) => problem,
-                        _ => problem.at(self.document.place(&at), "by this validation"),
+                        _ => problem.at(self.document.place(&at), "reported by this validation"),
                     });
                 }
                 Err(found) => problems.extend(found),
@@ -69,8 +69,10 @@ impl ValidationContext<'_, '_, '_> {
                 Ok(note) => notes.extend(note.map(|note| {
                     let name = Path::of(&["metadata", "name"]);
                     let (place, by) = match self.instance {
-                        Some(instance) => (instance.document.place(&name), "by this resource"),
-                        None => (self.document.place(&name), "by this policy"),
+                        Some(instance) => {
+                            (instance.document.place(&name), "reported by this resource")
+                        }
+                        None => (self.document.place(&name), "reported by this policy"),
                     };
                     note.with_severity(diagnostic::Severity::Note).at(place, by)
                 })),
@@ -103,9 +105,9 @@ impl ValidationContext<'_, '_, '_> {
         {
             ExpressionResult::Value(Value::Bool(holds)) => Ok(Some(holds)),
             ExpressionResult::Value(_) | ExpressionResult::Absent => {
-                let message = "the condition is neither true nor false";
+                let message = "the condition must evaluate to true or false";
                 let problem = self.document.error(Code::BadExpression, at, message);
-                Err(vec![problem.help("make it a comparison")])
+                Err(vec![problem.help("use a comparison")])
             }
         }
     }
@@ -121,7 +123,7 @@ impl ValidationContext<'_, '_, '_> {
     ) -> Result<Option<Diagnostic>, Vec<Diagnostic>> {
         let Some(known) = code.map_or(Some(Code::Invalid), Code::find) else {
             let code = code.unwrap_or_default();
-            let message = format!("there is no code `{code}`");
+            let message = format!("there is no diagnostic code `{code}`");
             let problem = self
                 .document
                 .error(Code::BadPolicy, &at.key("code"), message);
@@ -193,9 +195,9 @@ impl ValidationContext<'_, '_, '_> {
         if is_open {
             return Ok(None);
         }
-        let message = "`validations` and `notes` ask of the resource and the parameters only";
+        let message = "`validations` and `notes` can only use the resource and the parameters";
         let problem = self.document.error(Code::BadExpression, at, message);
-        let help = "what depends on the workload is a `matchConditions`";
+        let help = "use `matchConditions` for conditions on the workload";
         Err(vec![problem.help(help)])
     }
 }

@@ -24,7 +24,8 @@ pub(super) fn admit<'t>(
 ) -> Result<Document<'t>, Vec<Diagnostic>> {
     let version = document.text(&["apiVersion"]).unwrap_or_default();
     if version != "opentelemetry.io/v1alpha1" {
-        let message = format!("`{version}` is no version of Instrumentation that clusters serve");
+        let message =
+            format!("`{version}` is not a version of Instrumentation that clusters serve");
         let problem = document.error(Code::NotSupported, &Path::of(&["apiVersion"]), message);
         return Err(vec![
             problem.help("write `apiVersion: opentelemetry.io/v1alpha1`"),
@@ -88,13 +89,12 @@ fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
     match path.get(&document.value)? {
         Value::Number(number) if number.is_f64() => {
             let written = document.written(path).unwrap_or_default();
-            let message = format!("`{name}` must be an integer or a string, this is `{written}`");
+            let message = format!("`{name}` must be an integer or a string, not `{written}`");
             let problem = document.error(Code::WrongType, path, message);
             Some(problem.help(format!("quote it: \"{written}\"")))
         }
         Value::String(text) if quantity::of_text(text).is_none() => {
-            let message =
-                format!("`{name}` must be a quantity (`500m`, `1.5`, `64Mi`), not `{text}`");
+            let message = format!("`{name}` must be a quantity (such as `64Mi`), not `{text}`");
             let problem = document.error(Code::WrongType, path, message);
             Some(match near_quantity(text) {
                 Some(near) => problem.help(did_you_mean(&near)),
@@ -129,7 +129,7 @@ fn check_files(document: &Document<'_>, agent: &Path) -> Option<Diagnostic> {
 fn broken_file_rule(path: &str) -> Option<&'static str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._/-".contains(letter);
     if !path.chars().all(is_plain) {
-        Some("must consist of letters, digits, `.`, `_`, `/` and `-`")
+        Some("must contain only letters, digits, `.`, `_`, `/`, and `-`")
     } else if path.len() > MAX_PATH_LENGTH {
         Some("must have at most 256 characters")
     } else {

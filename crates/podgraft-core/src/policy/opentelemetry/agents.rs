@@ -29,7 +29,7 @@ impl Injector<'_> {
         }
         if language == Language::DotNet {
             if env.has(AUTO_HOME) {
-                return Some(format!("it has {AUTO_HOME} already"));
+                return Some(format!("it already has {AUTO_HOME}"));
             }
             if agent.env.iter().any(|item| item["name"] == AUTO_HOME) {
                 return Some(format!("`dotnet.env` of the resource has {AUTO_HOME}"));
@@ -38,7 +38,7 @@ impl Injector<'_> {
         let (key, known) = platform(language)?;
         let stated = self.annotations.value(&key);
         (!stated.is_empty() && !known.contains(&stated))
-            .then(|| format!("`{key}: {stated}` is none of {}", known.join(", ")))
+            .then(|| format!("`{key}: {stated}` is not one of {}", known.join(", ")))
     }
 
     /// Adds the resource's variables for the language and the mount of the agent's volume.
@@ -164,11 +164,11 @@ impl Injector<'_> {
     /// the resource the operator logs nothing.
     fn warn_not_loaded(&mut self, at: ContainerPosition, name: &str) {
         let message = format!(
-            "container `{}` of {{}} gets the agent and does not load it: the Instrumentation takes {name} from `valueFrom`, \
-             which the operator leaves as it is",
+            "container `{}` of {{}} gets the agent but does not load it: the Instrumentation sets \
+             {name} with `valueFrom`, which the operator does not change",
             self.pod.get(at).name()
         );
-        let help = format!("state {name} with `value` in the Instrumentation");
+        let help = format!("set {name} with `value` in the Instrumentation");
         self.warn(Code::NotInstrumented, self.place(at), message, &help);
     }
 
@@ -179,10 +179,11 @@ impl Injector<'_> {
             self.pod.init[at].set("securityContext", resource.init_security_context.clone());
         }
         let message = format!(
-            "init container `{name}` of {{}} gets no security context, though the container that it is for has one: so \
-             does the operator where its list of init containers has room for one more"
+            "init container `{name}` of {{}} gets no security context, although the container that \
+             it is for has one; the operator does the same when its list of init containers has \
+             room for one more"
         );
-        let help = "state `initContainerSecurityContext` in the Instrumentation";
+        let help = "set `initContainerSecurityContext` in the Instrumentation";
         self.warn(Code::OddResult, None, message, help);
     }
 }

@@ -29,10 +29,11 @@ impl Catalog {
         annotations: &Annotations<'_>,
     ) -> Result<ChosenResources, Box<Remark>> {
         if pod.namespace.is_none() {
-            let message = "{} states no namespace, and what the operator writes depends on it: the pod stays as it is";
+            let message = "{} does not specify a namespace, which the operator needs, so the pod \
+                           is left unchanged";
             let remark = Remark::warning(Code::UnknownNamespace, message);
             return Err(Box::new(remark.help(
-                "say with `--namespace NAME` where these manifests will be installed",
+                "set the namespace of these manifests with `--namespace NAME`",
             )));
         }
         let mut chosen = Vec::new();
@@ -42,7 +43,8 @@ impl Catalog {
                 let at = found.map_err(|(message, help)| {
                     let key = language.inject_key();
                     let message = format!(
-                        "`{key}: {request}` of {{}} finds no resource: {message}; the operator leaves the pod as it is"
+                        "`{key}: {request}` of {{}} matches no resource: {message}; the operator \
+                         leaves the pod unchanged"
                     );
                     Box::new(
                         Remark::warning(Code::UnresolvedResource, message)
@@ -78,11 +80,11 @@ impl Catalog {
                 let names = found.iter().map(|&at| self.resources[at].name.as_str());
                 Err((
                     format!(
-                        "namespace `{namespace}` has {} of kind Instrumentation",
+                        "namespace `{namespace}` has {} Instrumentations",
                         found.len()
                     ),
                     format!(
-                        "name one in the annotation: {}",
+                        "specify one in the annotation: {}",
                         names.collect::<Vec<_>>().join(", ")
                     ),
                 ))
@@ -124,7 +126,7 @@ impl Catalog {
             .map(|resource| resource.identity.as_str());
         let more = if resources.len() > MOST { ", ..." } else { "" };
         format!(
-            "give the file that holds it with `-p`; given are {}{more}",
+            "pass the file that contains it with `-p`; this run has {}{more}",
             names.collect::<Vec<_>>().join(", ")
         )
     }

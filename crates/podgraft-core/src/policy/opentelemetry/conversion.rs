@@ -14,19 +14,25 @@ use crate::policy::format::INJECTION_POLICY;
 
 /// Remarks for every conversion: behaviour that rules cannot express.
 const REMARKS: [&str; 6] = [
-    "An InjectionPolicy sees annotations of workloads, not those of their Namespace, and no resource is chosen by `true`.",
-    "One resource is one policy: a pod whose languages take several resources gets what each says.",
-    "Annotations that name containers or a platform do not count: the first container gets the agent for glibc.",
-    "Go, Apache HTTPD and nginx are left out: they copy a container, or speak in one container of another.",
-    "The agent has the same path in every container, where the operator has one for each with Java.",
-    "The order of variables and what the operator does twice are not kept; a container's own variables win here, too.",
+    "An InjectionPolicy reads annotations of workloads, not of their Namespace, and `true` does \
+     not select a resource.",
+    "Each resource becomes one policy: a pod whose languages use several resources gets the \
+     content of each.",
+    "Annotations that specify containers or a platform are ignored: the first container gets the \
+     agent for glibc.",
+    "Go, Apache HTTPD, and nginx are left out: they copy a container, or refer to another \
+     container.",
+    "The agent has the same path in every container; for Java, the operator uses one path for each \
+     container.",
+    "The order of variables and the operator's duplicates are not kept; a container's own \
+     variables take precedence here, too.",
 ];
 
 /// Remarks about parts of this resource that are left out.
 fn not_converted(resource: &Instrumentation) -> Vec<String> {
-    let mut out = vec!["attributes of pod annotations (resource.opentelemetry.io/...)"];
+    let mut out = vec!["attributes from pod annotations (resource.opentelemetry.io/...)"];
     let conditions = [
-        (resource.uses_labels, "attributes of labels"),
+        (resource.uses_labels, "attributes from labels"),
         (resource.adds_uids, "UIDs (`addK8sUIDAttributes`)"),
         (resource.tls.is_some(), "the files of `exporter.tls`"),
         (
@@ -46,7 +52,7 @@ fn not_converted(resource: &Instrumentation) -> Vec<String> {
     let mut remarks = vec![format!("Left out: {}.", out.join(", "))];
     remarks.extend(unsaid.map(|(key, value)| {
         format!(
-            "The attribute `{key}` is left out: `{value}` does not fit into a list with commas."
+            "The attribute `{key}` is left out: `{value}` does not fit into a comma-separated list."
         )
     }));
     remarks
@@ -84,13 +90,13 @@ pub fn convert(
         "apiVersion": INJECTION_POLICY.api_version,
         "kind": INJECTION_POLICY.kind,
         "metadata": metadata_of(document),
-        "spec": {"description": "Instrument pods that ask for it.", "rules": rules},
+        "spec": {"description": "Instrument pods that request it.", "rules": rules},
     });
     let mut conversion = ConvertedResource::of(document, policy);
     conversion.remarks = REMARKS.iter().map(|&remark| remark.to_owned()).collect();
     conversion.remarks.extend(not_converted(&resource));
     if resource.name.is_empty() {
-        let message = "`metadata` must have `name`";
+        let message = "missing field `name` in `metadata`";
         let at = crate::yaml::value::Path::of(&["metadata"]);
         return Err(vec![document.error(Code::BadPolicy, &at, message)]);
     }

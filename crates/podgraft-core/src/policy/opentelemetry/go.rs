@@ -30,14 +30,14 @@ impl Injector<'_> {
         if let Some(at) = self.pod.find_init(name) {
             let place = self.place(ContainerPosition::Init(at));
             let reason = format!("`{name}` is an init container");
-            let help = "name a container of `containers`";
+            let help = "specify a container from `containers`";
             return self.warn_not_instrumented(Language::Go, place, &reason, help);
         }
         if self.pod.field("shareProcessNamespace") == &Value::Bool(false) {
             return refuse(
                 self,
-                "the pod says `shareProcessNamespace: false`",
-                "the agent has to see the processes of the other containers",
+                "the pod has `shareProcessNamespace: false`",
+                "remove it: the agent must see the processes of the other containers",
             );
         }
         let key = match self.settings.is_multi() {
@@ -47,8 +47,8 @@ impl Injector<'_> {
         let annotated = self.facts.annotations.get(&key);
         if annotated.is_some_and(|annotated| annotated.contains(',')) {
             let place = self.annotations.place(&key);
-            let reason = format!("`{key}` names several containers");
-            return self.warn_not_instrumented(Language::Go, place, &reason, "name one");
+            let reason = format!("`{key}` lists several containers");
+            return self.warn_not_instrumented(Language::Go, place, &reason, "specify one");
         }
         let before = self.pod.clone();
         self.add_sidecar(resource, agent);
@@ -61,7 +61,7 @@ impl Injector<'_> {
         if !self.pod.get(sidecar).env.has(TARGET) {
             self.pod = before;
             let help = format!(
-                "name the program: `{}` on the pod template",
+                "specify the program with `{}` on the pod template",
                 annotation("otel-go-auto-target-exe")
             );
             refuse(self, &format!("nothing sets {TARGET}"), &help);

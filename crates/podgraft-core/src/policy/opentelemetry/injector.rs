@@ -115,10 +115,10 @@ impl Injector<'_> {
     fn warn_refused(&mut self, language: Language, at: ContainerPosition, reason: &str) {
         let container = self.pod.get(at).name();
         let message = format!(
-            "container `{container}` of {{}} is not instrumented for {language}: {reason}; as the operator does, the pod \
-             gets the init container and the volume all the same"
+            "container `{container}` of {{}} is not instrumented for {language}: {reason}; as with \
+             the operator, the pod still gets the init container and the volume"
         );
-        let help = "change what is in the way, or take the annotation out";
+        let help = "fix the cause, or remove the annotation";
         self.warn(Code::NotInstrumented, self.place(at), message, help);
     }
 
@@ -261,11 +261,12 @@ impl Injector<'_> {
             return;
         }
         let message = format!(
-            "container `{}` of {{}} has `envFrom`: a `{name}` in it is hidden by the one that is set here, as with the \
-             operator",
+            "container `{}` of {{}} has `envFrom`: a `{name}` in it is hidden by the one set here, \
+             as with the operator",
             container.name()
         );
-        let help = format!("state `{name}` in the container's `env`: it is then kept and extended");
+        let help =
+            format!("set `{name}` in the container's `env`, so that it is kept and extended");
         self.warn(Code::HiddenEnv, self.place(at), message, &help);
     }
 
@@ -282,20 +283,21 @@ impl Injector<'_> {
         }
         let reason = match owner_key(self.facts.kind) {
             Some(key) if self.facts.name.is_some() && !attributes.contains_key(&key) => {
-                format!("its {ATTRIBUTES} states {key}, which the operator then does not look at")
+                format!("its {ATTRIBUTES} sets {key}, which the operator then ignores")
             }
             Some(_) => return,
             None => format!(
-                "the operator does not take the name of a {}",
+                "the operator does not use the name of a {}",
                 self.facts.kind
             ),
         };
         let container = self.pod.get(app).name();
         let message = format!(
-            "the service name of container `{container}` of {{}} becomes `{container}`, the container's own: {reason}"
+            "the service name of container `{container}` of {{}} becomes `{container}`, the \
+             container's own name: {reason}"
         );
         let help =
-            "state OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name";
+            "set OTEL_SERVICE_NAME, or the annotation resource.opentelemetry.io/service.name";
         self.warn(Code::ServiceName, self.place(app), message, help);
     }
 

@@ -68,7 +68,7 @@ impl Language {
         found.ok_or_else(|| {
             let words: Vec<&str> = Self::with_images().map(Language::word).collect();
             let words = words.join(", ");
-            format!("there is no image for `{word}`: the words are {words}")
+            format!("there is no image for `{word}`; valid values: {words}")
         })
     }
 

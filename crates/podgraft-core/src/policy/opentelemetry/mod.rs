@@ -77,16 +77,19 @@ fn policy_for(catalog: &Arc<Catalog>, at: usize, text: &Arc<PolicyFile>) -> Poli
     let release = Diagnostic::note(Code::OperatorRelease, settings.title())
         .at(
             text.place(resource.at.clone()),
-            "applied as this release does it",
+            "applied as in this release",
         )
-        .help("another: --otel-operator-release, --otel-image, --otel-enable, --otel-disable");
+        .help(
+            "to change this, use --otel-operator-release, --otel-image, --otel-enable, or \
+             --otel-disable",
+        );
     Policy {
         selects,
         failure_policy: FailurePolicy::Fail,
         effects: vec![release],
         mutation: Some(mutation),
         description: Some(format!(
-            "Instrument pods that ask for it, as the {} does.",
+            "Instrument pods that request it, as the {} does.",
             settings.title()
         )),
         identity: resource.identity.clone(),

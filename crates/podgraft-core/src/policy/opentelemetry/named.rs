@@ -52,9 +52,10 @@ impl InstrumentationMutation {
 fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Box<Remark>> {
     annotations.names(key).map_err(|text| {
         let message = format!(
-            "`{key}: {text}` of {{}} has a character that the operator does not take, so it leaves the pod as it is"
+            "`{key}: {text}` of {{}} has a character that the operator does not accept, so it \
+             leaves the pod unchanged"
         );
-        let help = "only letters, digits, `-`, and `,` between names; no spaces";
+        let help = "use only letters, digits, and `-`, with `,` between names and no spaces";
         Box::new(remark(message, annotations.place(key), help))
     })
 }
@@ -71,16 +72,17 @@ fn check_twice(
     };
     let (key, common_key) = (language.containers_key(), common_containers());
     let message = format!(
-        "`{name}` is named twice for {language} in {{}}, so the operator leaves the pod as it is"
+        "`{name}` is listed twice for {language} in {{}}, so the operator leaves the pod unchanged"
     );
-    let help = format!("`{key}` adds to `{common_key}`: name it in one of them, once");
+    let help = format!("list it once, in one annotation: `{key}` adds to `{common_key}`");
     let place = annotations.place(&key).or(annotations.place(&common_key));
     Err(Box::new(remark(message, place, &help)))
 }
 
 fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> {
     let message = format!(
-        "{{}} asks for several languages and names no containers for {language}, so the operator leaves the pod as it is"
+        "{{}} requests several languages but lists no containers for {language}, so the operator \
+         leaves the pod unchanged"
     );
     let help = format!("add the annotation `{}`", language.containers_key());
     let place = annotations.place(&language.inject_key());
@@ -103,13 +105,13 @@ pub(super) fn unknown_names(
         return None;
     }
     let end = match (language, unknown.len() == names.len()) {
-        (Language::Go, _) if names[0] == SIDECAR => "the operator takes the agent's own container",
-        (Language::Go, _) => "the operator takes the first container where the first name is none",
-        (_, true) => "none is left, so nothing is injected for it",
-        (_, false) => "the operator passes over it",
+        (Language::Go, _) if names[0] == SIDECAR => "the operator uses the agent's own container",
+        (Language::Go, _) => "the operator uses the first container if the first name matches none",
+        (_, true) => "no container is left, so nothing is injected for it",
+        (_, false) => "the operator skips it",
     };
     let message = format!(
-        "{{}} has no container `{}`, which is named for {language}: {end}",
+        "{{}} has no container `{}`, which is listed for {language}: {end}",
         unknown.join("`, `")
     );
     let containers = pod.init.iter().chain(&pod.apps);

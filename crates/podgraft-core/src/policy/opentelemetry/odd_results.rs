@@ -42,10 +42,12 @@ fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks:
     let names: Vec<&str> = twice.map(|(name, _)| *name).collect();
     if !names.is_empty() {
         let message = format!(
-            "container `{name}` of {{}} has {} more than once, as the operator writes it; the last one counts",
+            "container `{name}` of {{}} has {} more than once, as the operator writes it; the last \
+             one takes effect",
             names.join(", ")
         );
-        let help = "`kubectl apply` goes by the names of variables: see that none of them stands in the manifest";
+        let help = "make sure that the manifest has none of them: `kubectl apply` merges variables \
+                    by name";
         say(message, help);
     }
     // `set_text` of a variable with `valueFrom` makes such an entry.
@@ -54,10 +56,10 @@ fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks:
     for item in env.iter().filter(is_both).filter(is_new) {
         let variable = item["name"].as_str().unwrap_or_default();
         let message = format!(
-            "`{variable}` of container `{name}` of {{}} has both `value` and `valueFrom`, as the operator writes it; \
-             no API server takes that"
+            "`{variable}` of container `{name}` of {{}} has both `value` and `valueFrom`, as the \
+             operator writes it; the API server rejects that"
         );
-        say(message, "state it with `value`");
+        say(message, "set it with `value`");
     }
     let attributes = |env: &[Value]| {
         let mut env = env.iter();
@@ -66,10 +68,10 @@ fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks:
     let is_empty_before = attributes(before).is_some_and(|text| text.is_empty());
     if is_empty_before && attributes(env).is_some_and(|text| text.starts_with(',')) {
         let message = format!(
-            "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value begins with a comma, as the operator \
-             writes it"
+            "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value starts with a \
+             comma, as the operator writes it"
         );
-        say(message, "take the empty variable out");
+        say(message, "remove the empty variable");
     }
 }
 

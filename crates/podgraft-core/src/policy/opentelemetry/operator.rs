@@ -54,7 +54,7 @@ impl InstrumentationMutation {
             return MutationResult::Unreadable;
         };
         let Some(before) = InstrumentedPod::read(&spec) else {
-            return left("a container of the pod is none");
+            return left("a container of the pod is not valid");
         };
         // The pod has podgraft's marker: an earlier run injected it.
         if pod.is_marked {
@@ -66,7 +66,7 @@ impl InstrumentationMutation {
         }
         if let Some(mark) = injected_already(&before) {
             return left(format!(
-                "the operator leaves the pod alone, it is instrumented already: {mark}"
+                "the operator skips the pod because it is already instrumented: {mark}"
             ));
         }
         match chosen {
@@ -95,11 +95,11 @@ impl InstrumentationMutation {
         match chosen {
             _ if speaker == self.at => None,
             Ok(_) if is_among => Some(format!(
-                "`{}` applies it together with its own",
+                "`{}` applies it together with its own changes",
                 self.catalog.resources[speaker].identity
             )),
-            Ok(_) => Some("the pod takes another resource".to_owned()),
-            Err(_) => Some("it is not clear which resource the pod takes".to_owned()),
+            Ok(_) => Some("the pod uses another resource".to_owned()),
+            Err(_) => Some("it is unclear which resource the pod uses".to_owned()),
         }
     }
 
@@ -122,12 +122,12 @@ impl InstrumentationMutation {
         let image = &resource.agent(language)?.image;
         let wanted = mirrored(image, &self.mirrors);
         let message = format!(
-            "{{}} has the {language} agent `{existing}` of an earlier run, and `{}` now says `{wanted}`: what is there \
-             stays",
+            "{{}} has the {language} agent `{existing}` from an earlier run, but `{}` now \
+             specifies `{wanted}`; the existing agent is kept",
             resource.identity
         );
         let remark = Remark::warning(Code::AppliedBefore, message).help(
-            "apply to the original manifest; with `--in-place` a record lets later runs change it",
+            "apply to the original manifest; with `--in-place`, a record lets later runs change it",
         );
         (existing != wanted).then_some(remark)
     }
@@ -189,11 +189,12 @@ impl InstrumentationMutation {
         if pod.namespace_annotations.is_none() {
             let namespace = pod.namespace.unwrap_or_default();
             let message = format!(
-                "the Namespace `{namespace}` is not among the manifests, so its annotations do not count here"
+                "the Namespace `{namespace}` is not among the manifests, so its annotations are \
+                 ignored"
             );
             remarks.push(
                 Remark::note(Code::UnknownNamespace, message)
-                    .help("give the file that holds it with `--context`"),
+                    .help("pass the file that contains it with `--context`"),
             );
         }
         let mut seen = BTreeSet::new();
@@ -208,13 +209,14 @@ impl InstrumentationMutation {
             for (tls, kind, name) in files {
                 if !name.is_empty() && !(pod.has_object)(kind, name) {
                     let message = format!(
-                        "the {kind} `{name}` of `{}` is not among the manifests of namespace `{}`: without it the \
-                         operator injects nothing, and the pods do not start",
+                        "the {kind} `{name}` of `{}` is not among the manifests of namespace `{}`: \
+                         without it, the operator injects nothing and the pods do not start",
                         resource.identity,
                         pod.namespace.unwrap_or_default()
                     );
-                    let mut remark = Remark::note(Code::MissingObject, message)
-                        .help("see that it is in the cluster, or give its file with `--context`");
+                    let mut remark = Remark::note(Code::MissingObject, message).help(
+                        "make sure that it is in the cluster, or pass its file with `--context`",
+                    );
                     if *at == self.at {
                         remark = remark.in_policy(tls.at.clone());
                     }
@@ -223,7 +225,8 @@ impl InstrumentationMutation {
             }
             if resource.adds_uids {
                 let message = format!(
-                    "`addK8sUIDAttributes` of `{}` gives {{}} no UIDs of its owners: only a cluster knows them",
+                    "`addK8sUIDAttributes` of `{}` does not add UIDs of owners to {{}}: only a \
+                     cluster knows them",
                     resource.identity
                 );
                 remarks.push(Remark::note(Code::PartIgnored, message));
@@ -245,9 +248,10 @@ fn skip(reason: impl Into<String>) -> Skip {
 /// A warning that the result has nothing by which the operator recognizes an injected pod, so that its webhook would
 /// inject again.
 fn unseen() -> Remark {
-    let message = "an operator in the cluster does not see that {} is instrumented, and adds its variables again";
+    let message = "an operator in the cluster does not detect that {} is instrumented, and adds \
+                   its variables again";
     let remark = Remark::warning(Code::OddResult, message);
-    remark.help("do not install this one where the operator's webhook runs")
+    remark.help("do not apply it where the operator's webhook runs")
 }
 
 fn not_requested(pod: &PodFacts<'_>) -> Skip {
@@ -262,22 +266,25 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
         .keys()
         .any(|key| key.starts_with(&annotation("inject-")));
     if let Some(key) = asks(pod.workload_annotations).filter(|_| !says_no) {
-        let hint = "move the annotation to the pod template: the operator reads it there alone";
+        let hint = "move the annotation to the pod template: the operator reads it only there";
         return skip(format!(
-            "`{key}` stands on the workload, not on its pod template"
+            "`{key}` is on the workload, not on its pod template"
         ))
         .hint(Some(hint.to_owned()));
     }
     let mut unknown = pod.annotations.keys();
     if let Some((key, meant)) = unknown.find_map(|key| Some((key, is_unknown(key)?))) {
         let hint = meant.map(|meant| did_you_mean(&meant));
-        return skip(format!("the operator knows no annotation `{key}`")).hint(hint);
+        return skip(format!(
+            "the operator does not recognize the annotation `{key}`"
+        ))
+        .hint(hint);
     }
     let place = match pod.namespace_annotations {
         Some(_) => "neither the pod template nor its Namespace",
         None => "the pod template has no annotation that",
     };
-    skip(format!("{place} asks for an instrumentation"))
+    skip(format!("{place} requests instrumentation"))
 }
 
 /// A warning that the operator would add a sidecar, too: that of an OpenTelemetryCollector.
@@ -299,10 +306,11 @@ fn collector_sidecar(annotations: &Annotations<'_>, spec: &Value) -> Option<Rema
         return None;
     }
     let message = format!(
-        "`{INJECT}` asks for the sidecar of an OpenTelemetryCollector in {{}}, which podgraft does not add"
+        "`{INJECT}` requests the sidecar of an OpenTelemetryCollector in {{}}, which podgraft does \
+         not add"
     );
     let remark = Remark::warning(Code::PartIgnored, message).at(annotations.place(INJECT));
-    Some(remark.help("leave it to the operator, or write it as a sidecar of an InjectionPolicy"))
+    Some(remark.help("leave it to the operator, or define it as a sidecar in an InjectionPolicy"))
 }
 
 /// Remarks on annotations that the operator silently ignores.
@@ -317,11 +325,11 @@ fn unknown_annotations(annotations: &Annotations<'_>) -> Vec<Remark> {
 }
 
 fn unknown_annotation(annotations: &Annotations<'_>, key: &str, meant: Option<String>) -> Remark {
-    let message = format!("the operator knows no annotation `{key}`, which {{}} has");
+    let message = format!("the operator does not recognize the annotation `{key}` of {{}}");
     let remark = Remark::warning(Code::PartIgnored, message);
     remark.at(annotations.place(key)).help(match meant {
         Some(meant) => did_you_mean(&meant),
-        None => "take it out".to_owned(),
+        None => "remove it".to_owned(),
     })
 }
 
@@ -353,11 +361,11 @@ fn injected_already(pod: &InstrumentedPod) -> Option<String> {
 
 fn disabled_remark(annotations: &Annotations<'_>, language: Language) -> Remark {
     let message = format!(
-        "{{}} asks for {language}, which is off in the operator, so nothing is injected for it"
+        "{{}} requests {language}, which is disabled in the operator, so nothing is injected for it"
     );
     Remark::warning(Code::SwitchedOff, message)
         .at(annotations.place(&language.inject_key()))
         .help(format!(
-            "where the operator runs with it: --otel-enable {language}"
+            "if your operator enables it, use --otel-enable {language}"
         ))
 }

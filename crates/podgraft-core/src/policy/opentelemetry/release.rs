@@ -38,7 +38,7 @@ impl Release {
         let found = RELEASES.iter().find(|release| release.version == wanted);
         found.ok_or_else(|| {
             let versions: Vec<&str> = RELEASES.iter().map(|release| release.version).collect();
-            format!("the releases that are known are {}", versions.join(", "))
+            format!("unknown release; known releases: {}", versions.join(", "))
         })
     }
 }
@@ -68,10 +68,10 @@ impl OperatorFeature {
         }
         let words = || Language::with_images().map(Language::word).chain([MULTI]);
         Err(match nearest(word, words()) {
-            Some(near) => format!("there is no `{word}`: {}", did_you_mean(near)),
+            Some(near) => format!("unknown feature `{word}`; {}", did_you_mean(near)),
             None => {
                 let words = words().collect::<Vec<_>>().join(", ");
-                format!("there is no `{word}`: the words are {words}")
+                format!("unknown feature `{word}`; valid values: {words}")
             }
         })
     }
@@ -158,7 +158,7 @@ impl OperatorSettings {
     pub fn title(&self) -> String {
         let mut title = format!("OpenTelemetry Operator {}", self.release().version);
         let standard = OperatorSettings::default();
-        for (is_on, state) in [(true, "on"), (false, "off")] {
+        for (is_on, state) in [(true, "enabled"), (false, "disabled")] {
             let differs = |language: &Language| {
                 self.is_on(*language) == is_on && standard.is_on(*language) != is_on
             };
@@ -169,7 +169,7 @@ impl OperatorSettings {
             }
         }
         if !self.is_multi() {
-            title.push_str(", multi-instrumentation off");
+            title.push_str(", multi-instrumentation disabled");
         }
         title
     }
@@ -187,7 +187,9 @@ mod tests {
         settings.enable(OperatorFeature::Language(Language::Nginx));
         settings.disable(OperatorFeature::Language(Language::Java));
         assert!(
-            settings.title().ends_with(", go and nginx on, java off"),
+            settings
+                .title()
+                .ends_with(", go and nginx enabled, java disabled"),
             "{}",
             settings.title()
         );

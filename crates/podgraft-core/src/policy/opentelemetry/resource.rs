@@ -160,7 +160,7 @@ impl Instrumentation {
         let mut refused = Vec::new();
         if let Err(reason) = check_argument(&self.sampler, &self.sampler_argument) {
             let path = Path::of(&["spec", "sampler", "argument"]);
-            let message = format!("the operator refuses the resource: {reason}");
+            let message = format!("the operator rejects the resource: {reason}");
             refused.push(document.error(Code::BadPolicy, &path, message));
         }
         let fields = Language::ALL
@@ -170,12 +170,13 @@ impl Instrumentation {
             if agent.claim.is_some() && agent.limit.is_some() {
                 let path = Path::of(&["spec", field]);
                 let message = format!(
-                    "the operator refuses the resource: `{field}` has both `volumeClaimTemplate` and `volumeLimitSize`"
+                    "the operator rejects the resource: `{field}` has both `volumeClaimTemplate` \
+                     and `volumeLimitSize`"
                 );
                 refused.push(
                     document
                         .error(Code::BadPolicy, &path, message)
-                        .help("keep one of the two"),
+                        .help("remove one of the two"),
                 );
             }
         }
@@ -193,19 +194,20 @@ impl Instrumentation {
         if let Some(tls) = &self.tls {
             if tls.key.is_empty() != tls.cert.is_empty() {
                 found.push(warn(
-                    "`exporter.tls` has one of `cert_file` and `key_file` without the other",
+                    "`exporter.tls` has only one of `cert_file` and `key_file`",
                 ));
             }
             if !is_https {
                 found.push(warn(
-                    "`exporter.tls` is set, and the endpoint does not begin with https://",
+                    "`exporter.tls` is set, but the endpoint does not start with https://",
                 ));
             }
             let has_source = !tls.secret.is_empty() || !tls.config_map.is_empty();
             let is_relative = |file: &String| !file.is_empty() && !file.starts_with('/');
             if !has_source && [&tls.ca, &tls.cert, &tls.key].into_iter().any(is_relative) {
                 found.push(warn(
-                    "`exporter.tls` names files and neither a Secret nor a ConfigMap, so nothing mounts them",
+                    "`exporter.tls` lists files but neither a Secret nor a ConfigMap, so nothing \
+                     mounts them",
                 ));
             }
         }

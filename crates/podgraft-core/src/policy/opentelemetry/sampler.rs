@@ -33,7 +33,7 @@ fn check_jaeger(part: &str) -> Result<(), String> {
             Err("`endpoint` of `sampler.argument` is empty".to_owned())
         }
         "pollingIntervalMs" if value.parse::<i64>().is_err() => Err(format!(
-            "`pollingIntervalMs` of `sampler.argument` is no number: `{value}`"
+            "`pollingIntervalMs` of `sampler.argument` is not a number: `{value}`"
         )),
         "initialSamplingRate" => check_share("initialSamplingRate", value),
         _ => Ok(()),

@@ -120,15 +120,20 @@ impl Injector<'_> {
                     language,
                     self.place(at),
                     &reason,
-                    "name a container of `containers`",
+                    "specify a container from `containers`",
                 );
                 continue;
             }
             if !is_first {
                 let reason = format!(
-                    "only one container of a pod gets the module, `{name}` gets the variables alone"
+                    "only one container of a pod gets the module; `{name}` gets only the variables"
                 );
-                self.warn_not_instrumented(language, self.place(at), &reason, "name one container");
+                self.warn_not_instrumented(
+                    language,
+                    self.place(at),
+                    &reason,
+                    "specify one container",
+                );
             }
             is_first = false;
             self.server(server, resource, agent, at);
@@ -149,10 +154,16 @@ impl Injector<'_> {
     /// Warns of a pod with both servers: the operator gives their copied containers the same name.
     fn warn_of_both_servers(&mut self, language: Language) {
         let message = format!(
-            "{{}} asks for Apache HTTPD and nginx in one pod, which the operator cannot do: their init containers have one \
-             name, so {language} gets no configuration and the pod is invalid"
+            "{{}} requests Apache HTTPD and nginx in one pod, which the operator does not support: \
+             their init containers have the same name, so {language} gets no configuration and the \
+             pod is invalid"
         );
-        self.warn(Code::OddResult, None, message, "instrument one of the two");
+        self.warn(
+            Code::OddResult,
+            None,
+            message,
+            "instrument only one of the two",
+        );
     }
 
     fn server(

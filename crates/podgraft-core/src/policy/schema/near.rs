@@ -7,7 +7,7 @@ pub fn did_you_mean(name: &str) -> String {
     format!("did you mean `{name}`?")
 }
 
-/// The help for an unknown name: the nearest name, or else all names behind an introduction.
+/// The help for an unknown name: the nearest name, or else all names after an introduction such as "valid names:".
 pub fn meant<'c>(
     name: &str,
     names: impl Iterator<Item = &'c str> + Clone,
@@ -22,7 +22,7 @@ pub fn meant<'c>(
 /// The help for an unknown diagnostic code.
 pub fn meant_code(name: &str) -> String {
     let names = Code::ALL.iter().map(|code| code.name());
-    meant(name, names, "the codes are")
+    meant(name, names, "valid codes:")
 }
 
 /// The candidate that is closest to a name, ignoring case, if at most a third of its letters differ. The first one wins

@@ -7,9 +7,9 @@ use crate::yaml::value::{Path, Step};
 /// A value as a noun, for messages.
 pub(super) fn describe(value: &Value) -> &'static str {
     match value {
-        Value::Null => "empty",
+        Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number with a fraction",
+        Value::Number(number) if number.is_f64() => "a fractional number",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
@@ -25,16 +25,16 @@ pub(super) fn article(type_name: &str) -> &'static str {
         "integer" => "an integer",
         "boolean" => "a boolean",
         "number" => "a number",
-        _ => "something else",
+        _ => "another type",
     }
 }
 
 pub(super) fn empty_help(wanted: &str) -> &'static str {
     match wanted {
-        "object" => "leave the key out, or write `{}` for an empty mapping",
-        "array" => "leave the key out, or write `[]` for an empty list",
-        "string" => "leave the key out, or write `\"\"` for an empty string",
-        _ => "leave the key out, or give it a value",
+        "object" => "remove the key, or write `{}` for an empty mapping",
+        "array" => "remove the key, or write `[]` for an empty list",
+        "string" => "remove the key, or write `\"\"` for an empty string",
+        _ => "remove the key, or give it a value",
     }
 }
 

@@ -90,13 +90,16 @@ impl<'v> Checker<'v> {
         match self.get("name") {
             Some(_) => self.text("name", names::check_dns_label),
             None if role == ContainerRole::Knative => {}
-            None => self.add("a container needs a `name`"),
+            None => self.add("a container must have a `name`"),
         }
         if self.is_empty("image") {
-            self.add("the container needs an `image`");
+            self.add("the container must have an `image`");
         }
         self.likely_text("image", |image| {
-            require(!image.contains(char::is_whitespace), "must have no blanks")
+            require(
+                !image.contains(char::is_whitespace),
+                "must not contain whitespace",
+            )
         });
         self.forbidden_fields(role);
         self.word("restartPolicy", &RESTART_POLICIES);
@@ -114,7 +117,7 @@ impl<'v> Checker<'v> {
         let is_privileged = self.value["securityContext"]["privileged"] == true;
         self.each("volumeMounts", |checker| {
             if checker.text_at("mountPropagation") == "Bidirectional" && !is_privileged {
-                checker.add("`mountPropagation: Bidirectional` is for privileged containers only");
+                checker.add("`mountPropagation: Bidirectional` is only for privileged containers");
             }
         });
         self.duplicates();
@@ -131,7 +134,7 @@ impl<'v> Checker<'v> {
             checker.word("restartPolicy", policies);
         });
         if !self.list("restartPolicyRules").is_empty() && self.is_empty("restartPolicy") {
-            self.add("`restartPolicyRules` need a `restartPolicy` of the container");
+            self.add("`restartPolicyRules` requires `restartPolicy`");
         }
     }
 
@@ -140,9 +143,9 @@ impl<'v> Checker<'v> {
             ContainerRole::App | ContainerRole::Knative | ContainerRole::NativeSidecar => return,
             ContainerRole::Init => (
                 &NOT_INIT,
-                "an init container without `restartPolicy: Always` has no",
+                "an init container without `restartPolicy: Always` cannot have",
             ),
-            ContainerRole::Ephemeral => (&NOT_EPHEMERAL, "an ephemeral container has no"),
+            ContainerRole::Ephemeral => (&NOT_EPHEMERAL, "an ephemeral container cannot have"),
         };
         self.none_of(fields, reason);
         if role == ContainerRole::Ephemeral {
@@ -167,7 +170,7 @@ impl<'v> Checker<'v> {
 
     pub(crate) fn port(&mut self) {
         if self.get("containerPort").is_none() {
-            self.add("a port needs `containerPort`");
+            self.add("a port must have `containerPort`");
         }
         self.number("containerPort", 1..=65535);
         self.number("hostPort", 0..=65535);
@@ -180,7 +183,7 @@ impl<'v> Checker<'v> {
         if self.is_stated("valueFrom") && !self.is_empty("value") {
             let name = self.text_at("name");
             self.add(format!(
-                "the variable `{name}` has `value` beside `valueFrom`"
+                "the variable `{name}` has both `value` and `valueFrom`"
             ));
         }
         self.visit_key("valueFrom", |checker| {
@@ -235,7 +238,7 @@ impl<'v> Checker<'v> {
             let is_known = RESOURCES.contains(&name) || name.starts_with(LARGE_PAGES);
             if let (Some(text), false) = (text, matches!(kind, "limits" | "requests") && is_known) {
                 checker.report_rule(format!(
-                    "must be limits or requests of cpu, memory, ephemeral-storage, not `{text}`"
+                    "must be limits or requests of cpu, memory, or ephemeral-storage, not `{text}`"
                 ));
             }
         });
@@ -271,20 +274,20 @@ impl<'v> Checker<'v> {
 
     pub(crate) fn volume_mount(&mut self) {
         if self.get("mountPath").is_none() {
-            self.add("a mount needs `mountPath`");
+            self.add("a mount must have `mountPath`");
         }
         self.text("mountPath", |path| {
             require(!path.is_empty(), "must not be empty")
         });
         self.likely_text("mountPath", |path| {
-            require(!path.contains(':'), "must have no `:`")
+            require(!path.contains(':'), "must not contain `:`")
         });
         self.text("name", names::check_dns_label);
         for key in ["subPath", "subPathExpr"] {
             self.text(key, check_descending);
         }
         if !self.is_empty("subPath") && !self.is_empty("subPathExpr") {
-            self.add("a mount has either `subPath` or `subPathExpr`");
+            self.add("a mount cannot have both `subPath` and `subPathExpr`");
         }
         self.word(
             "mountPropagation",
@@ -295,11 +298,11 @@ impl<'v> Checker<'v> {
             .get("recursiveReadOnly")
             .is_some_and(|word| word != "Disabled" && !word.is_null());
         if is_recursive && !self.is_true("readOnly") {
-            self.add("`recursiveReadOnly` needs `readOnly: true`");
+            self.add("`recursiveReadOnly` requires `readOnly: true`");
         }
         let propagation = self.text_at("mountPropagation");
         if is_recursive && !matches!(propagation, "" | "None") {
-            self.add("`recursiveReadOnly` does not go with `mountPropagation`");
+            self.add("`recursiveReadOnly` cannot be used together with `mountPropagation`");
         }
     }
 
@@ -319,7 +322,7 @@ impl<'v> Checker<'v> {
         if names.clone().any(|name| name.starts_with(LARGE_PAGES))
             && !names.any(|name| matches!(name, "cpu" | "memory"))
         {
-            self.add("large pages (`hugepages-*`) need `cpu` or `memory` beside them");
+            self.add("huge pages (`hugepages-*`) require `cpu` or `memory`");
         }
     }
 
@@ -334,7 +337,7 @@ impl<'v> Checker<'v> {
         } else if is_device(name) && limit != request {
             // Resources that cannot be overcommitted need a request equal to the limit.
             self.add(format!(
-                "the container must request as much {name} as its limit is"
+                "the container must request as much {name} as its limit"
             ));
         }
     }
@@ -350,11 +353,12 @@ impl<'v> Checker<'v> {
             if !RESOURCES.contains(&name) && !name.starts_with(LARGE_PAGES) {
                 let known = RESOURCES.join(", ");
                 self.add(format!(
-                    "`{name}` is none of {known}, and devices have names such as `example.com/gpu`"
+                    "`{name}` is not one of {known}, and not the name of a device such as \
+                     `example.com/gpu`"
                 ));
             }
         } else if is_device(name) && !is_multiple(quantity::NANO_UNITS) {
-            self.add(format!("`{name}` is counted in whole numbers"));
+            self.add(format!("`{name}` must be an integer"));
         } else {
             self.rule(names::check_label_key(name));
         }
@@ -373,11 +377,14 @@ impl<'v> Checker<'v> {
         };
         match quantity::of_view(amount) {
             None => self.add(format!(
-                "`{}` is no amount of {name} (`500m`, `1.5`, `64Mi`)",
+                "`{}` is not a quantity of {name} (such as `500m`, `1.5`, or `64Mi`)",
                 shown()
             )),
             Some(number) if number < 0 => {
-                self.add(format!("`{}` is less than nothing of {name}", shown()));
+                self.add(format!(
+                    "the quantity `{}` of {name} must not be negative",
+                    shown()
+                ));
             }
             Some(_) => {}
         }
@@ -395,7 +402,8 @@ impl<'v> Checker<'v> {
         let is_confined = self.get("allowPrivilegeEscalation") == Some(&View::Bool(false));
         if is_confined && (self.is_true("privileged") || is_admin) {
             self.add(
-                "`allowPrivilegeEscalation: false` does not go with `privileged` or CAP_SYS_ADMIN",
+                "`allowPrivilegeEscalation: false` cannot be used together with `privileged` or \
+                 CAP_SYS_ADMIN",
             );
         }
     }
@@ -417,11 +425,11 @@ impl<'v> Checker<'v> {
         self.word("type", &["RuntimeDefault", "Localhost", "Unconfined"]);
         let is_local = self.text_at("type") == "Localhost";
         if is_local == self.is_empty("localhostProfile") {
-            self.report_rule("has `localhostProfile` with `type: Localhost`, and only then");
+            self.report_rule("must have `localhostProfile` with `type: Localhost`, and only then");
         }
         self.text("localhostProfile", |name| match key {
             "seccompProfile" => check_descending(name),
-            _ if name.trim() != name => Err("must have no blanks around it"),
+            _ if name.trim() != name => Err("must not start or end with whitespace"),
             _ => Ok(()),
         });
     }
@@ -435,7 +443,7 @@ impl<'v> Checker<'v> {
         };
         let (port, name) = (number("containerPort"), value.text("name"));
         let host = (number("hostPort"), protocol, value.text("hostIP"));
-        let message = || format!("the container states the port {port} or its name twice");
+        let message = || format!("the container has the port {port} or its name twice");
         let is_named_twice = !name.is_empty() && !seen.names.insert(name);
         if is_named_twice || host.0 != 0 && !seen.hosts.insert(host) {
             self.add(message());

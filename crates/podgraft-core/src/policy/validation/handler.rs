@@ -41,7 +41,7 @@ impl<'v> Checker<'v> {
         self.visit_key("successThreshold", |checker| {
             // Zero means the default, which is 1.
             if checker.value.as_i64().is_some_and(|number| number > 1) {
-                checker.report_rule("must be 1 but in a readiness probe");
+                checker.report_rule("must be 1 except in a readiness probe");
             }
         });
     }
@@ -51,7 +51,9 @@ impl<'v> Checker<'v> {
             return;
         };
         self.visit_key(kind, |checker| match kind {
-            "exec" if checker.list("command").is_empty() => checker.report_rule("needs `command`"),
+            "exec" if checker.list("command").is_empty() => {
+                checker.report_rule("must have `command`")
+            }
             "exec" => {}
             "httpGet" | "tcpSocket" | "grpc" => checker.request(),
             _ => checker.number("seconds", 0..=i64::MAX),
@@ -69,5 +71,5 @@ impl<'v> Checker<'v> {
 fn check_header(name: &str) -> names::RuleCheck {
     let is_body = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     let is_right = !name.is_empty() && name.bytes().all(is_body);
-    require(is_right, "must be letters, digits and `-`")
+    require(is_right, "must contain only letters, digits, and `-`")
 }

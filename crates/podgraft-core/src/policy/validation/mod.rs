@@ -125,7 +125,7 @@ impl<'v> Checker<'v> {
         self.each(key, |checker| {
             check(checker);
             if !names.insert(checker.get(name).and_then(View::as_str)) {
-                checker.report_rule("stands twice");
+                checker.report_rule("is defined twice");
             }
         });
     }
@@ -223,7 +223,7 @@ impl<'v> Checker<'v> {
     /// Checks that the text at a key exists and is not empty.
     fn needs_text(&mut self, key: &str) {
         if self.is_empty(key) {
-            self.report_rule(format!("needs `{key}`"));
+            self.report_rule(format!("must have `{key}`"));
         }
     }
 
@@ -271,10 +271,10 @@ impl<'v> Checker<'v> {
         let mut present = keys.iter().copied().filter(|key| self.is_stated(key));
         match (present.next(), present.next()) {
             (Some(only), None) => return Some(only),
-            (Some(first), Some(second)) => {
-                self.add(format!("{subject} has several sources: {first}, {second}"))
-            }
-            (None, _) => self.add(format!("{subject} needs one of {}", keys.join(", "))),
+            (Some(first), Some(second)) => self.add(format!(
+                "{subject} can have only one of {first} and {second}"
+            )),
+            (None, _) => self.add(format!("{subject} must have one of {}", keys.join(", "))),
         }
         None
     }

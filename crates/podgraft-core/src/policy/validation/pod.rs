@@ -38,7 +38,7 @@ impl<'v> Checker<'v> {
         });
         self.visit_key("securityContext", Self::pod_security_context);
         if self.is_true("hostPID") && self.is_true("shareProcessNamespace") {
-            self.add("a pod has either `hostPID` or `shareProcessNamespace`");
+            self.add("a pod cannot have both `hostPID` and `shareProcessNamespace`");
         }
     }
 
@@ -79,12 +79,10 @@ impl<'v> Checker<'v> {
         self.number("minDomains", 1..=i64::from(i32::MAX));
         let is_hard = self.text_at("whenUnsatisfiable") == "DoNotSchedule";
         if self.is_stated("minDomains") && !is_hard {
-            self.report_rule(
-                "has `minDomains`, which goes with `whenUnsatisfiable: DoNotSchedule` only",
-            );
+            self.report_rule("has `minDomains`, which requires `whenUnsatisfiable: DoNotSchedule`");
         }
         if self.is_stated("matchLabelKeys") && !self.is_stated("labelSelector") {
-            self.report_rule("has `matchLabelKeys`, which needs a `labelSelector`");
+            self.report_rule("has `matchLabelKeys`, which requires `labelSelector`");
         }
     }
 
@@ -92,13 +90,14 @@ impl<'v> Checker<'v> {
     fn pod_resources(&mut self) {
         self.resources();
         if !self.list("claims").is_empty() {
-            self.add("the `resources` of a pod as a whole have no `claims`");
+            self.add("the `resources` of a pod as a whole cannot have `claims`");
         }
         for kind in ["limits", "requests"] {
             self.fields(kind, |checker, name| {
                 if !matches!(name, "cpu" | "memory") && !name.starts_with("hugepages-") {
                     checker.add(format!(
-                        "a pod as a whole has cpu, memory and `hugepages-*`, not `{name}`"
+                        "a pod as a whole can have only cpu, memory, and `hugepages-*`, not \
+                         `{name}`"
                     ));
                 }
             });
@@ -118,13 +117,13 @@ impl<'v> Checker<'v> {
             self.text("value", names::check_label_value);
         }
         if value.text("key").is_empty() && value.text("operator") != "Exists" {
-            self.report_rule("needs `operator: Exists`, for it has no `key`");
+            self.report_rule("must have `operator: Exists` because it has no `key`");
         }
         if value.text("operator") == "Exists" && !value.text("value").is_empty() {
-            self.report_rule("has a `value`, which `operator: Exists` does not take");
+            self.report_rule("has a `value`, which `operator: Exists` does not accept");
         }
         if self.is_stated("tolerationSeconds") && value.text("effect") != "NoExecute" {
-            self.report_rule("has `tolerationSeconds`, which goes with `effect: NoExecute` only");
+            self.report_rule("has `tolerationSeconds`, which requires `effect: NoExecute`");
         }
     }
 
@@ -149,7 +148,7 @@ impl<'v> Checker<'v> {
         self.texts("nameservers", check_address);
         if self.list("nameservers").len() > MAX_NAMESERVERS {
             self.visit_key("nameservers", |checker| {
-                checker.report_rule(format!("must be at most {MAX_NAMESERVERS}"));
+                checker.report_rule(format!("must have at most {MAX_NAMESERVERS} entries"));
             });
         }
         self.texts("searches", check_search);
@@ -182,7 +181,7 @@ impl<'v> Checker<'v> {
 
     fn node_selector(&mut self) {
         if self.list("nodeSelectorTerms").is_empty() {
-            self.report_rule("needs a term in `nodeSelectorTerms`");
+            self.report_rule("must have a term in `nodeSelectorTerms`");
         }
         self.each("nodeSelectorTerms", |checker| {
             checker.expressions(&NODE_OPERATORS);
@@ -223,11 +222,11 @@ impl<'v> Checker<'v> {
     fn operands(&mut self) {
         let count = self.list("values").len();
         let wrong = match self.text_at("operator") {
-            "In" | "NotIn" if count == 0 => "needs `values`",
+            "In" | "NotIn" if count == 0 => "must have `values`",
             "Exists" | "DoesNotExist" if count > 0 => {
-                "has `values`, which its operator does not take"
+                "has `values`, which its operator does not accept"
             }
-            "Gt" | "Lt" if count != 1 => "needs one entry in `values`",
+            "Gt" | "Lt" if count != 1 => "must have one entry in `values`",
             _ => return,
         };
         self.report_rule(wrong);
@@ -246,7 +245,7 @@ fn is_word_of_parameter(word: &str) -> bool {
 fn check_kernel_parameter(name: &str) -> names::RuleCheck {
     require(
         name.len() <= 253 && name.split(['.', '/']).all(is_word_of_parameter),
-        "must be lower-case words of letters, digits, `-` and `_`, with `.` or `/` between",
+        "must be words of lowercase letters, digits, `-`, and `_`, separated by `.` or `/`",
     )
 }
 

@@ -53,7 +53,7 @@ impl<'v> Checker<'v> {
         let name = self.text_at("name");
         match self.get("name") {
             Some(_) => self.text("name", names::check_dns_label),
-            None => self.add("a volume needs a `name`"),
+            None => self.add("a volume must have a `name`"),
         }
         let fields = self.value.as_object().into_iter().flatten();
         let sources: Vec<&str> = fields
@@ -82,7 +82,7 @@ impl<'v> Checker<'v> {
         match kind {
             "emptyDir" => self.visit_key("sizeLimit", |checker| {
                 if quantity::of_view(checker.value).is_none_or(|limit| limit < 0) {
-                    checker.report_rule("must be an amount such as `64Mi`");
+                    checker.report_rule("must be a quantity such as `64Mi`");
                 }
             }),
             "hostPath" => {
@@ -107,7 +107,7 @@ impl<'v> Checker<'v> {
             "nfs" => {
                 self.needs_text("server");
                 self.required_text("path", |path| {
-                    require(path.starts_with('/'), "must begin with `/`")
+                    require(path.starts_with('/'), "must start with `/`")
                 });
             }
             "ephemeral" => self.volume_claim(),
@@ -123,11 +123,12 @@ impl<'v> Checker<'v> {
     fn volume_claim(&mut self) {
         let spec = &self.value["volumeClaimTemplate"]["spec"];
         if spec.list("accessModes").is_empty() {
-            self.report_rule("needs an entry in `volumeClaimTemplate.spec.accessModes`");
+            self.report_rule("must have an entry in `volumeClaimTemplate.spec.accessModes`");
         }
         if spec["resources"]["requests"].get("storage").is_none() {
             self.report_rule(
-                "needs an amount of `storage` in `volumeClaimTemplate.spec.resources.requests`",
+                "must have a quantity of `storage` in \
+                 `volumeClaimTemplate.spec.resources.requests`",
             );
         }
     }
@@ -197,7 +198,7 @@ impl<'v> Checker<'v> {
             let mode = checker.value.as_i64();
             if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
                 checker.report_rule(format!(
-                    "must be between 0 and 0777 (octal, which is 511), not {mode}"
+                    "must be between 0 and 0777 (octal, 511 in decimal), not {mode}"
                 ));
             }
         });

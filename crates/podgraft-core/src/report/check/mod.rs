@@ -164,13 +164,13 @@ fn of_workload(
             }
             Outcome::Failed(_) => {
                 let message = format!(
-                    "{title} is left alone by {}, which could not do its work",
+                    "{title} is left alone by {}, which failed",
                     policy_report.policy
                 );
                 found.push(
                     Diagnostic::error(Code::LeftAlone, message)
                         .of_policy(&*policy_report.policy)
-                        .help("the message about it says what is in the way"),
+                        .help("see the message of that policy for the cause"),
                 );
             }
             Outcome::Injected(_)
@@ -204,8 +204,9 @@ fn out_of_date(workload: &WorkloadReport) -> Diagnostic {
         by => by.join("; "),
     };
     let message = format!("{} is not up to date: {by}", workload.title());
-    Diagnostic::error(Code::OutOfDate, message)
-        .help("see it with `podgraft diff`, make it so with `podgraft apply --in-place`")
+    Diagnostic::error(Code::OutOfDate, message).help(
+        "review the changes with `podgraft diff`, and make them with `podgraft apply --in-place`",
+    )
 }
 
 /// What a policy would still change in a workload, in words; `None` if nothing.
@@ -222,10 +223,10 @@ fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     let changes = in_sentence(changes);
     Some(match (policy_report.is_older, cause) {
         (_, Some(RecordCause::Version)) => {
-            format!("injected by another version of {policy}, with the same result")
+            format!("injected by a different version of {policy}, with the same result")
         }
         (true, None) => {
-            format!("injected by another version of {policy}, which would {changes}")
+            format!("injected by a different version of {policy}, which would {changes}")
         }
         (false, None) | (_, Some(_)) => format!("{policy} would {changes}"),
     })
