@@ -204,8 +204,7 @@ fn a_mount_that_comes_back_without_its_volume_is_named() {
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0].code, Code::Invalid);
     assert!(!warnings[0].is_error());
-    let message =
-        "undo restores app: mount /agent of Pod p, but the volume `data` that it mounts does not exist";
+    let message = "undo restores app: mount /agent of Pod p, but the volume `data` that it mounts does not exist";
     assert_eq!(warnings[0].message, message);
 }
 

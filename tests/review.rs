@@ -116,7 +116,9 @@ fn a_comment_has_no_more_than_github_takes() {
         "{}",
         comment.len()
     );
-    assert!(comment.contains("omitted: a comment") && comment.contains("| Deployment `team-0/app-0` |"));
+    assert!(
+        comment.contains("omitted: a comment") && comment.contains("| Deployment `team-0/app-0` |")
+    );
     assert_eq!(
         comment.matches("<details>").count(),
         comment.matches("</details>").count()

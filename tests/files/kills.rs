@@ -220,10 +220,7 @@ fn a_file_that_changes_during_the_run_keeps_the_change() {
         .expect("the program reads it");
     drop(pipe);
     let output = run.wait_with_output().expect("it ends");
-    assert_refused(
-        &output,
-        "`a.yaml` was changed during the run",
-    );
+    assert_refused(&output, "`a.yaml` was changed during the run");
     assert!(stderr(&output).ends_with("podgraft: 1 error; nothing was written\n"));
     assert_eq!(
         (place.read("a.yaml"), place.read("b.yaml")),

@@ -278,7 +278,10 @@ fn announced_are_offered_policies_and_parameters_that_an_application_may_set() {
         .write("agent.yaml", &POLICY.replace("agent\nspec", "plain\nspec"));
     let tooltip = announced(&offers, &[])[0]["tooltip"].clone();
     assert!(
-        tooltip.as_str().unwrap().starts_with("Which of plain to apply"),
+        tooltip
+            .as_str()
+            .unwrap()
+            .starts_with("Which of plain to apply"),
         "{tooltip}"
     );
     site.place.write("agent.yaml", POLICY);

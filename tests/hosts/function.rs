@@ -229,7 +229,7 @@ fn the_resources_of_a_policy_are_found_among_the_items() {
     place.write("policy.yaml", POLICY_FOR_RESOURCES);
     let with_policy = &["fn", "-p", "policy.yaml"][..];
     let run = |args: &[&str]| with_stdin(place.podgraft(args), &list(&items, ""));
-    assert!(failed(&run(with_policy)).contains("no resource is given"));
+    assert!(failed(&run(with_policy)).contains("requires a resource"));
     let asked = succeeded(&run(&[with_policy, &["-p", "@input"]].concat()));
     assert!(asked.contains("value: high"), "{asked}");
 }

@@ -112,10 +112,7 @@ fn what_is_not_clear_is_refused() {
         let output = place.run(args);
         let said = stderr_of(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains("is unclear") && said.contains(help),
-            "{said}"
-        );
+        assert!(said.contains("is unclear") && said.contains(help), "{said}");
         assert_eq!(place.read("apps/a.yaml"), before);
     }
     succeeded(&place, &["undo", "-i", "apps"]);

@@ -127,7 +127,10 @@ fn a_new_version_says_what_is_true_of_an_earlier_one_that_is_not_found() {
     // Somebody changed the object to the new version already.
     place.write("apps/a.yaml", holder.replace("k: v", "k: new"));
     let messages = stderr_of(&succeeded(&place, &apply));
-    assert!(!messages.contains("not in any of these files"), "{messages}");
+    assert!(
+        !messages.contains("not in any of these files"),
+        "{messages}"
+    );
     // The file that held the object is gone, and the new version stands in the other one.
     place.write("first.yaml", generating("first", "newest"));
     std::fs::remove_file(place.path("apps/a.yaml")).expect("it is there");

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::{empty_repository, succeeded};
-use crate::program::{Place, stderr_of, stdout_of};
+use crate::program::{Place, assert_refused, stderr_of, stdout_of};
 
 /// A policy that wants what some manifests have already.
 const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
@@ -337,4 +337,46 @@ fn stdout_is_none_of_the_files_that_are_read() {
         stderr_of(&output)
     );
     assert_eq!(place.read("apps/a.yaml"), workload("one", "low"));
+}
+
+/// Two environments whose workloads have one name. The first one has what the policy wants in its manifest.
+fn environments() -> Place {
+    let files = [("dev/web.yaml", "high"), ("prod/web.yaml", "low")];
+    let files = files.map(|(file, level)| (file, workload("web", level)));
+    let place = repository(&files);
+    apply(&place, &["apps"]);
+    place
+}
+
+#[test]
+fn environments_keep_their_records_when_their_folders_are_renamed() {
+    for (from, to, folders) in [
+        (
+            "apps/dev",
+            "apps/development",
+            ["apps/development", "apps/prod"],
+        ),
+        ("apps", "k8s", ["k8s/dev", "k8s/prod"]),
+    ] {
+        for is_applied in [false, true] {
+            let place = environments();
+            fs::rename(place.path(from), place.path(to)).unwrap();
+            if is_applied {
+                apply(&place, &["."]);
+            }
+            undo(&place, &["."]);
+            let levels = folders.map(|folder| place.read(format!("{folder}/web.yaml")));
+            assert_eq!(levels, ["high", "low"].map(|level| workload("web", level)));
+        }
+    }
+}
+
+#[test]
+fn a_copy_of_an_environment_whose_record_differs_from_that_of_another_is_refused() {
+    let place = environments();
+    // With the level of the policy, it may be a copy of either.
+    fs::create_dir(place.path("apps/staging")).unwrap();
+    place.write("apps/staging/web.yaml", place.read("apps/dev/web.yaml"));
+    let output = place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]);
+    assert_refused(&output, "bad-record");
 }

@@ -361,8 +361,7 @@ fn an_item_that_a_patch_renamed_is_not_left_without_a_word() {
     let diff = stdout_of(&place.run(&["diff", "-q", "-p", "agent.yaml", "apps"]));
     place.write("changes.patch", diff);
     git(&place, &["apply", "changes.patch"]);
-    let wanted =
-        "volume cache of Deployment shop/orders matches policy `agent`, but the recorded volume agent";
+    let wanted = "volume cache of Deployment shop/orders matches policy `agent`, but the recorded volume agent";
     let found = stdout_of(&place.run(&["check", "-p", "agent.yaml", "apps"]));
     assert!(found.contains(wanted), "{found}");
     let refused = place.run(&[&run[..], &["--strict"]].concat());
@@ -396,7 +395,10 @@ fn a_mark_whose_record_is_lost_is_not_dropped_in_silence() {
     assert!(messages.contains("1 unchanged"), "{messages}");
     let alone = apply(&["one.yaml"]);
     let messages = stderr_of(&succeeded(&place, &alone));
-    assert!(messages.contains("contains injections of policy `two`"), "{messages}");
+    assert!(
+        messages.contains("contains injections of policy `two`"),
+        "{messages}"
+    );
     let applied = place.read("apps/a.yaml");
     succeeded(&place, &["undo", "-i", "apps"]);
     let undone = place.read("apps/a.yaml");

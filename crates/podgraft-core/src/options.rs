@@ -152,8 +152,7 @@ impl PodTemplatePath {
     /// # Errors
     /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const WANTED: &str =
-            "expected [GROUP/]VERSION/KIND=PATH, such as argoproj.io/v1alpha1/Rollout=spec.template";
+        const WANTED: &str = "expected [GROUP/]VERSION/KIND=PATH, such as argoproj.io/v1alpha1/Rollout=spec.template";
         let (kind, path) = text.split_once('=').ok_or(WANTED)?;
         let (api_version, kind) = kind.rsplit_once('/').ok_or(WANTED)?;
         let keys = path

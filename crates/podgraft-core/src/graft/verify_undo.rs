@@ -375,7 +375,10 @@ fn prove_companions(
     };
     let (name, text, _) = companion_files[index];
     let place = Source::new(Arc::clone(name), &String::from_utf8_lossy(text)).place(0..0);
-    Some(inexact_undo("bytes other than those of the generated objects differ").at(place, "in this file"))
+    Some(
+        inexact_undo("bytes other than those of the generated objects differ")
+            .at(place, "in this file"),
+    )
 }
 
 /// Returns the input files without their recorded changes. `None` if undo refuses one.
