@@ -9,6 +9,9 @@ use serde_json::Value;
 /// The annotation that names the applied policies, for people.
 pub const MARKER: &str = "podgraft.dev/applied";
 
+/// The annotation that holds the record, for podgraft.
+pub const RECORD: &str = "podgraft.dev/record";
+
 /// The policies that the text of a marker names.
 pub(crate) fn marked_policies(marker: &str) -> impl Iterator<Item = &str> + Clone {
     let names = marker.split(',').map(str::trim);

@@ -29,8 +29,8 @@ pub use recorded_value::RecordedValue;
 pub(crate) use recorded_value::has_twin_containers;
 
 pub use crate::ownership::{
-    Effects, JoinedText, MARKER, PolicyRecord, Record, RemovedValue, ReplacedValue, TextDifference,
-    TextDifferences,
+    Effects, JoinedText, MARKER, PolicyRecord, RECORD, Record, RemovedValue, ReplacedValue,
+    TextDifference, TextDifferences,
 };
 use foldhash::HashMap;
 use serde::{Serialize, Serializer};
@@ -39,9 +39,6 @@ use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 
 use lock::LockedRecordError;
-
-/// The annotation that holds the record, for podgraft.
-pub const RECORD: &str = "podgraft.dev/record";
 /// The version of the record format that is read and written here.
 pub const VERSION: u32 = 1;
 

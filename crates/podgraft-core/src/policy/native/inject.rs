@@ -12,6 +12,7 @@ use super::types::{self, EnvEntry, EnvOp, SidecarType, TextEntry};
 use super::{PolicyReader, checks};
 use crate::change::MetadataOwner;
 use crate::diagnostic::Code;
+use crate::ownership::{MARKER, RECORD};
 use crate::policy::validation::{Checker, ContainerRole};
 use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
@@ -262,10 +263,15 @@ impl PolicyReader<'_, '_> {
         entries.into_iter().chain(self.set_items(at)).collect()
     }
 
-    /// Checks an entry of this field of a metadata: the key, and the value of a label.
+    /// Checks an entry of this field of a metadata: the key, and the value of a label. podgraft reads its own annotations
+    /// back, so a policy cannot set them.
     fn check_entry(&mut self, field: &str, key: &str, item: &PolicyValue, at: &Path) {
         match field {
             "labels" => self.label(key, item.value.as_str().unwrap_or_default(), at),
+            _ if [MARKER, RECORD].contains(&key) => {
+                let message = format!("a policy cannot set `{key}`: podgraft writes it itself");
+                self.report_error(at, message, "use a different key");
+            }
             _ => self.report_invalid(at, names::check_key(key)),
         }
     }
