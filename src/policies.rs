@@ -9,7 +9,7 @@ use podgraft_core::policy::Policy;
 use podgraft_core::policy::builtin::find;
 use podgraft_core::policy::conversion::{DebugMode, ReadOptions};
 use podgraft_core::policy::read::{
-    GroupKind, ParamSetting, PolicyFile, declared, read_as, resource_kinds,
+    GroupKind, ParamSetting, PolicyFile, declared, find_with_resources, read_as,
 };
 use podgraft_core::policy::schema::meant;
 use podgraft_core::source::Place;
@@ -345,9 +345,9 @@ pub fn files_of(
         return Ok(vec![builtin.file()]);
     }
     if text == args::INPUT {
-        let mut kinds = resource_kinds(others);
-        kinds.extend(resource_kinds(&policies_among(inputs, &kinds)));
-        return Ok(policies_among(inputs, &kinds));
+        return Ok(find_with_resources(others, |kinds| {
+            policies_among(inputs, kinds)
+        }));
     }
     let walked = walk(&[given.to_path_buf()], &PathFilter::default());
     let of_policies = |problem: Diagnostic| match problem.code {

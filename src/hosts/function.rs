@@ -72,13 +72,13 @@ fn configure(
     list: &ResourceList<'_>,
 ) -> Result<(args::RunArgs, FunctionMode), Vec<Diagnostic>> {
     let mut mode = FunctionMode::default();
+    let mut resources = Vec::new();
     let mut without_policy = no_policy_given();
     match list.function_config().map_err(|problem| vec![*problem])? {
         FunctionConfig::Absent => {}
         FunctionConfig::Policy(file) => {
-            let resources = list.resources_of(&file);
+            resources = list.resources_of(&file);
             run.policies.configured.inline.push(file);
-            run.policies.configured.inline.extend(resources);
         }
         FunctionConfig::Function(file) => {
             let (config, wanted) = read_function(file)?;
@@ -100,6 +100,8 @@ fn configure(
         if run.policies.given.is_empty() && run.policies.configured.inline.is_empty() {
             return Err(vec![no_policy(&[])]);
         }
+    } else {
+        run.policies.configured.inline.extend(resources);
     }
     Ok((run, mode))
 }

@@ -224,8 +224,11 @@ fn policies_among_the_items_count_only_when_asked_for() {
 fn the_resources_of_a_policy_are_found_among_the_items() {
     let place = Place::new();
     let items = [RESOURCE, &deployment()];
-    let output = succeeded(&function(&place, &list(&items, POLICY_FOR_RESOURCES)));
+    let with_config = list(&items, POLICY_FOR_RESOURCES);
+    let output = succeeded(&function(&place, &with_config));
     assert!(output.contains("value: high"), "{output}");
+    let asked = with_stdin(place.podgraft(&["fn", "-p", "@input"]), &with_config);
+    assert_eq!(succeeded(&asked), output);
     place.write("policy.yaml", POLICY_FOR_RESOURCES);
     let with_policy = &["fn", "-p", "policy.yaml"][..];
     let run = |args: &[&str]| with_stdin(place.podgraft(args), &list(&items, ""));

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::format;
-use crate::policy::read::{GroupKind, PolicyFile, resource_kinds};
+use crate::policy::read::{PolicyFile, find_with_resources, resource_kinds};
 use crate::source::{Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
@@ -151,14 +151,9 @@ impl<'a> ResourceList<'a> {
 
     /// The policies among the items, and the resources that they or the given policies are for, each as a file of its own.
     pub fn policies(&self, given: &[PolicyFile]) -> Vec<PolicyFile> {
-        let mut kinds = resource_kinds(given);
-        kinds.extend(resource_kinds(&self.policies_and(&kinds)));
-        self.policies_and(&kinds)
-    }
-
-    /// The policies among the items, and the resources of these kinds.
-    fn policies_and(&self, resource_kinds: &[GroupKind]) -> Vec<PolicyFile> {
-        self.items_of(|api_version, kind| format::is_policy(api_version, kind, resource_kinds))
+        find_with_resources(given, |kinds| {
+            self.items_of(|api_version, kind| format::is_policy(api_version, kind, kinds))
+        })
     }
 
     /// The resources among the items that a policy has as its `source`, each as a file of its own.

@@ -373,6 +373,21 @@ pub fn resource_kinds(files: &[PolicyFile]) -> Vec<GroupKind> {
     sources_of(&parse_all(&texts, &mut Vec::new()))
 }
 
+/// Finds policies and, in a second search where that is needed, the resources that they or the given policies are for.
+/// `find` returns the policies and the resources of some kinds.
+pub fn find_with_resources(
+    given: &[PolicyFile],
+    find: impl Fn(&[GroupKind]) -> Vec<PolicyFile>,
+) -> Vec<PolicyFile> {
+    let kinds = resource_kinds(given);
+    let found = find(&kinds);
+    let kinds_of_found = resource_kinds(&found);
+    match kinds_of_found.is_empty() {
+        true => found,
+        false => find(&[kinds, kinds_of_found].concat()),
+    }
+}
+
 /// The parameters that policies of the files declare, including built-in policies for resources in them. Files with
 /// errors are skipped.
 pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {

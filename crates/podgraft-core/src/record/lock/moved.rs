@@ -198,10 +198,9 @@ impl MarkedWorkload<'_> {
         {
             return Ok(Some(best));
         }
-        let is_namesake = |(key, _): &Candidate<'l>| key.file != self.key.file;
-        if found.iter().any(is_namesake)
-            || found.iter().any(|(_, locked)| self.has_originals(locked))
-        {
+        let says_whose =
+            |(key, locked): &Candidate<'l>| key.file != self.key.file || self.has_originals(locked);
+        if found.iter().any(says_whose) {
             let names = found.iter().map(|(key, _)| key.title());
             return Err(LockedRecordError::Workloads(names.collect()));
         }
