@@ -1,7 +1,7 @@
 //! Variables that a policy puts into another order, so that `podgraft.lock` has their list as a whole.
 
 use super::{empty_repository, succeeded};
-use crate::program::{Place, stderr_of};
+use crate::program::{Place, stderr_of, stdout_of};
 
 const INSTRUMENTATION: &str = "apiVersion: opentelemetry.io/v1alpha1
 kind: Instrumentation
@@ -100,6 +100,52 @@ fn a_version_with_another_order_is_up_to_date_after_one_run() {
     apply(&place);
     let messages = apply(&place);
     assert!(messages.contains("1 unchanged"), "{messages}");
+    succeeded(&place, &["undo", "-i", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), WORKLOAD);
+}
+
+/// The order inside an injected container is the policy's: sources of variables that come later take precedence.
+#[test]
+fn the_lists_of_an_injected_container_get_the_order_of_a_new_version() {
+    let policy = |image: u32, env: &str, sources: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {{name: agent}}
+spec:
+  inject:
+    sidecars:
+    - name: agent
+      type: Container
+      image: registry.example.com/agent:{image}
+      envFrom: [{sources}]
+      env: [{env}]
+"
+        )
+    };
+    let (level, host) = ("{name: LEVEL, value: info}", "{name: HOST, value: a}");
+    let (base, own) = (
+        "{configMapRef: {name: base}}",
+        "{configMapRef: {name: own}}",
+    );
+    let versions = [
+        policy(1, &format!("{level}, {host}"), &format!("{base}, {own}")),
+        policy(2, &format!("{host}, {level}"), &format!("{base}, {own}")),
+        policy(2, &format!("{host}, {level}"), &format!("{own}, {base}")),
+    ];
+    let place = empty_repository();
+    place.write("a.yaml", WORKLOAD);
+    for version in versions {
+        place.write("agents.yaml", &version);
+        apply(&place);
+        let fresh = Place::new();
+        fresh.write("a.yaml", WORKLOAD);
+        fresh.write("agents.yaml", &version);
+        let written = succeeded(&fresh, &["apply", "-p", "agents.yaml", "a.yaml"]);
+        assert_eq!(place.read("a.yaml"), stdout_of(&written));
+        let messages = apply(&place);
+        assert!(messages.contains("1 unchanged"), "{messages}");
+    }
     succeeded(&place, &["undo", "-i", "a.yaml"]);
     assert_eq!(place.read("a.yaml"), WORKLOAD);
 }

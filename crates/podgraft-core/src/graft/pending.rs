@@ -18,7 +18,9 @@ use crate::plan::recording::EarlierRun;
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
-use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_order};
+use crate::record::{
+    Record, RecordPaths, RecordedValue, note_order, restore_order, restore_order_around,
+};
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
 use crate::yaml::splice::Edit;
@@ -272,10 +274,11 @@ impl<'a> DocumentTask<'a> {
             let misfits = self.misfits(&workload, base, &planned.draft, &earlier, &problems);
             problems.extend(misfits);
         }
+        let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
         let wanted = match problems.iter().any(Diagnostic::is_error) {
             true => DesiredState::Same,
             false => self
-                .wanted(&workload, &planned, earlier.current)
+                .wanted(&workload, &planned, is_annotated, earlier.current)
                 .unwrap_or_else(|| {
                     let message = format!("{} has no unambiguous value", workload.title());
                     let problem = Diagnostic::error(Code::Internal, message);
@@ -283,7 +286,6 @@ impl<'a> DocumentTask<'a> {
                     DesiredState::Same
                 }),
         };
-        let is_annotated = self.setting.options.annotates(recorded_object.is_annotated);
         if !is_annotated {
             note_written(&mut planned, &wanted, earlier.current, &workload);
         }
@@ -324,6 +326,7 @@ impl<'a> DocumentTask<'a> {
         &self,
         workload: &Workload<'_>,
         planned: &WorkloadPlan<'_>,
+        is_annotated: bool,
         current: &RecordedValue<'_>,
     ) -> Option<DesiredState<'t>> {
         let target = || planned.draft.value(&planned.draft.root());
@@ -337,7 +340,15 @@ impl<'a> DocumentTask<'a> {
         if is_drafted(workload.tree, workload.object.node, &planned.draft) {
             return Some(DesiredState::Same);
         }
-        Some(unless_same(target()?, current.whole()))
+        let (mut target, current) = (target()?, current.whole());
+        match &planned.record {
+            Some(record) => restore_order_around(record, !is_annotated, &mut target, current),
+            None => restore_order(&mut target, current),
+        }
+        Some(match is_equal(&target, current) {
+            true => DesiredState::Same,
+            false => DesiredState::Value(target),
+        })
     }
 
     /// Returns problems of the wanted value: mounts without a volume, and what an API server would refuse because of
@@ -439,14 +450,6 @@ fn note_written(
 /// Whether the plan injects nothing, so the workload returns to its base.
 fn is_base(planned: &WorkloadPlan<'_>) -> bool {
     planned.record.is_none() && !planned.draft.is_changed()
-}
-
-fn unless_same<'t>(mut target: Value, current: &Value) -> DesiredState<'t> {
-    restore_order(&mut target, current);
-    match is_equal(&target, current) {
-        true => DesiredState::Same,
-        false => DesiredState::Value(target),
-    }
 }
 
 /// Moves the places of problems from the base to the document.

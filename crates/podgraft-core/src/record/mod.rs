@@ -18,7 +18,7 @@ pub(crate) mod words;
 pub use joined_text::JoinHint;
 pub(crate) use joined_text::has_token;
 pub(crate) use joined_text::{ORIGINAL, without};
-pub(crate) use order::{note_order, restore_order};
+pub(crate) use order::{note_order, restore_order, restore_order_around};
 pub(crate) use path::is_aligned;
 pub(crate) use path::{
     NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_escaped,

@@ -20,6 +20,35 @@ pub(crate) fn restore_order(target: &mut Value, current: &Value) {
     }
 }
 
+/// Like [`restore_order`], for a workload with this record, which has the digests of what is planned: items that a policy
+/// injects, and values that it replaces, keep the order inside them. Lists of variables are noted as they are written
+/// where `notes_order`, see [`note_order`].
+pub(crate) fn restore_order_around(
+    record: &Record,
+    notes_order: bool,
+    target: &mut Value,
+    current: &Value,
+) {
+    let paths = record.paths();
+    let effects = || record.policies.iter().map(|policy| &policy.effects);
+    let replaced = effects().flat_map(|effects| effects.replaced.keys());
+    let replaced = replaced.filter(|path| !(notes_order && is_list_of_variables(path)));
+    let whole: Vec<(&String, Value)> = effects()
+        .flat_map(|effects| effects.added.keys())
+        .chain(replaced)
+        .filter_map(|path| Some((path, paths.get(target, path)?.clone())))
+        .collect();
+    arrange_under("", target, current);
+    for (path, planned) in whole {
+        if let Some(arranged) = paths.get_mut(target, path) {
+            *arranged = planned;
+        }
+    }
+    if is_live(current) {
+        adopt_live(target, current);
+    }
+}
+
 /// Notes in the record the lists of variables that it has as a whole, as they are `written`: in the order of what was
 /// there, and not as they were `planned`.
 pub(crate) fn note_order<'w>(
@@ -32,7 +61,7 @@ pub(crate) fn note_order<'w>(
         .policies
         .iter()
         .flat_map(|policy| policy.effects.replaced.keys());
-    if !replaced.into_iter().any(|path| path.ends_with("/env")) {
+    if !replaced.into_iter().any(|path| is_list_of_variables(path)) {
         return;
     }
     let Some(planned) = planned() else { return };
@@ -45,11 +74,15 @@ pub(crate) fn note_order<'w>(
             else {
                 continue;
             };
-            if is_last && path.ends_with("/env") && replaced.now == digest(before) {
+            if is_last && is_list_of_variables(path) && replaced.now == digest(before) {
                 replaced.now = digest(now);
             }
         }
     }
+}
+
+fn is_list_of_variables(path: &str) -> bool {
+    path.ends_with("/env")
 }
 
 fn arrange_under(key: &str, target: &mut Value, current: &Value) {
