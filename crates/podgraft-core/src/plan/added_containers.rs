@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::options::Options;
+use crate::ownership::marked_policies;
 use crate::policy::{ContainerList, Policy};
+use crate::record::MARKER;
 use crate::select::{Baseline, InjectedContainer};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
@@ -80,13 +82,23 @@ fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> 
 
 /// Returns the baseline. A container of the input may be the work of several policies, so that it equals none of
 /// theirs: then all such containers are taken out and all policies applied. Those that come back as they were are
-/// injected.
+/// injected. Other items that equal one of a policy are its work if the mark of the workload names the policy, or if
+/// the run writes no marks. With a record, what was injected is out already.
 pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
+    options: &Options,
     inventory: &Inventory,
+    has_record: bool,
 ) -> Baseline {
-    let (mut base, unlike) = baseline::base_of(workload, policies, inventory);
+    let mark = workload.workload_annotation(MARKER);
+    let mark = mark.and_then(|mark| workload.tree.string(mark));
+    let is_unmarked_run = options.adopt || options.no_marker && !has_record;
+    let is_own_work = |policy: &Policy| {
+        let mut marked = mark.into_iter().flat_map(marked_policies);
+        is_unmarked_run || marked.any(|marked| *marked == *policy.identity)
+    };
+    let (mut base, unlike) = baseline::base_of(workload, policies, inventory, is_own_work);
     if !policies.iter().any(asks) {
         return base;
     }

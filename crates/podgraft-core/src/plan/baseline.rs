@@ -3,11 +3,12 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+use crate::change::MetadataOwner;
 use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
-use crate::policy::{Injection, Policy, PolicyValue, Rule};
+use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
 use crate::select::{Baseline, choose_containers};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, to_value};
@@ -17,25 +18,31 @@ use super::expand::expand;
 
 /// Returns the baseline of a workload under the given policies: first without what they put into the pod, then without
 /// what they put into the remaining containers. Also returns the containers that have the name of an injected one, but
-/// other content.
+/// other content. `is_own_work` tells whether an item of the input that equals one of a policy is its own work: people
+/// write the same labels and variables, but hardly ever the same container, so those of any policy are left out.
 pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
     inventory: &Inventory,
+    is_own_work: impl Fn(&Policy) -> bool,
 ) -> (Baseline, BTreeSet<NodeId>) {
     let (mut base, mut unlike) = (Baseline::default(), BTreeSet::new());
     let input = Baseline::default();
     let looks_at_items = policies.iter().any(looks_at_items);
+    let given = policies.iter().filter(|policy| !policy.suspend);
+    let given: Vec<(&Policy, bool)> = given.map(|policy| (policy, is_own_work(policy))).collect();
     each_rule(
         workload,
-        policies,
+        &given,
         inventory,
         &input,
         PassScope::Pod,
-        |inject, _| {
+        |inject, is_own_work, _| {
             leave_out_containers(workload, inject, &mut base, &mut unlike);
-            leave_out_texts(workload, inject, &mut base);
-            if looks_at_items {
+            if is_own_work {
+                leave_out_texts(workload, inject, &mut base);
+            }
+            if is_own_work && looks_at_items {
                 leave_out_pod_items(workload, inject, &mut base);
             }
         },
@@ -43,6 +50,7 @@ pub(super) fn base_of(
     if !looks_at_items {
         return (base, unlike);
     }
+    let given: Vec<(&Policy, bool)> = given.into_iter().filter(|(_, is_own)| *is_own).collect();
     // If nothing is left out, the expressions evaluated over the input keep their results.
     let of_pod = match base.left_out.is_empty() {
         true => input,
@@ -50,11 +58,11 @@ pub(super) fn base_of(
     };
     each_rule(
         workload,
-        policies,
+        &given,
         inventory,
         &of_pod,
         PassScope::Container,
-        |inject, chosen| {
+        |inject, _, chosen| {
             for container in chosen {
                 leave_out_container_items(workload, container, inject, &mut base);
             }
@@ -92,17 +100,18 @@ enum PassScope {
 
 fn each_rule(
     workload: &Workload<'_>,
-    policies: &[Policy],
+    given: &[(&Policy, bool)],
     inventory: &Inventory,
     seen: &Baseline,
     level: PassScope,
-    mut call: impl FnMut(&Injection, &[Container<'_>]),
+    mut call: impl FnMut(&Injection, bool, &[Container<'_>]),
 ) {
-    for policy in policies.iter().filter(|policy| !policy.suspend) {
+    for &(policy, is_own_work) in given {
         for rule in &policy.rules {
             let template = rule.template.as_ref();
-            if template.is_some_and(|template| !may_be_present(workload, template.written(), level))
-            {
+            let may_be_present =
+                |inject: &Value| may_be_present(workload, inject, level, is_own_work);
+            if template.is_some_and(|template| !may_be_present(template.written())) {
                 continue;
             }
             let chosen = match (template, level) {
@@ -116,9 +125,9 @@ fn each_rule(
             };
             // What cannot be evaluated was not injected either. Planning reports the error if the rule applies.
             if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {
-                call(&expanded.inject, &chosen);
+                call(&expanded.inject, is_own_work, &chosen);
                 for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
-                    call(inject, std::slice::from_ref(container));
+                    call(inject, is_own_work, std::slice::from_ref(container));
                 }
             }
         }
@@ -127,7 +136,12 @@ fn each_rule(
 
 /// Whether the input may hold something of an `inject`, judging by names without expressions. If not, the expressions
 /// of the `inject` need not be evaluated.
-fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> bool {
+fn may_be_present(
+    workload: &Workload<'_>,
+    inject: &Value,
+    level: PassScope,
+    is_own_work: bool,
+) -> bool {
     let tree = workload.tree;
     let holds = |holder: NodeId, list: &&str| {
         inject.get(list).is_some() && tree.get(holder, list).is_some()
@@ -140,8 +154,11 @@ fn may_be_present(workload: &Workload<'_>, inject: &Value, level: PassScope) -> 
     let lists = ["initContainers", "sidecars"];
     let mut lists = lists.iter().filter_map(|list| inject.get(list));
     let mut texts = texts_of(workload).into_iter();
-    lists.any(|list| may_have_container(workload, list))
-        || POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
+    let has_container = lists.any(|list| may_have_container(workload, list));
+    if has_container || !is_own_work {
+        return has_container;
+    }
+    POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
         || texts.any(|(word, metadata, field)| {
             let mapping = metadata.filter(|_| inject.get(word).is_some());
             let mapping = mapping.and_then(|metadata| tree.get(metadata, field));
@@ -270,5 +287,19 @@ fn leave_out_texts(workload: &Workload<'_>, inject: &Injection, base: &mut Basel
                 |node: &NodeId| workload.tree.string(*node) == item.value.as_str();
             base.left_out.extend(found.filter(has_policy_value));
         }
+    }
+    let texts = inject.text_changes.iter();
+    for text in texts.filter(|text| text.change.op != EnvOp::Remove) {
+        let metadata = match text.owner {
+            MetadataOwner::Pod => workload.pod_metadata(),
+            MetadataOwner::Workload => workload.metadata(),
+        };
+        let mapping = metadata.and_then(|metadata| workload.tree.get(metadata, text.field));
+        let found = mapping.and_then(|mapping| workload.tree.get(mapping, &text.change.name));
+        let wanted = field(&text.change.item.value, "value").and_then(Value::as_str);
+        let has_policy_value = |node: &NodeId| {
+            wanted.is_some_and(|wanted| workload.tree.string(*node) == Some(wanted))
+        };
+        base.left_out.extend(found.filter(has_policy_value));
     }
 }

@@ -136,7 +136,7 @@ pub fn plan<'t>(
         let containers = workload.containers().iter();
         containers.for_each(|container| env.match_container(container.name));
     }
-    let base = added_containers::base_of(workload, policies, inventory);
+    let base = added_containers::base_of(workload, policies, options, inventory, earlier.is_some());
     // An existing record must stay true, so it is updated even if this run would not create one.
     let is_recording = options.is_recording() || earlier.is_some();
     let run = PlanContext {
@@ -174,7 +174,7 @@ pub(crate) fn plan_companions<'t>(
     options: &Options,
     inventory: &Inventory,
 ) -> WorkloadPlan<'t> {
-    let base = added_containers::base_of(workload, policies, inventory);
+    let base = added_containers::base_of(workload, policies, options, inventory, false);
     let run = PlanContext {
         workload,
         policies,

@@ -195,7 +195,14 @@ impl WorkloadFacts<'_, '_> {
             .span_in(labels, &failed.key)
             .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
         let word = filter.word(condition);
-        let reason = wanted_and_found(failed, found, word, subject);
+        let written = labels.and_then(|labels| self.workload.tree.get(labels, &failed.key));
+        let reason = match (found, written) {
+            (None, Some(_)) => format!(
+                "{word} requires {failed}, but the label `{}` of {subject} was injected",
+                failed.key
+            ),
+            _ => wanted_and_found(failed, found, word, subject),
+        };
         let skip = Skip::because(SkipCause::Match(condition), reason).wanted_at(failed.at.clone());
         let hint = self.near_label(failed, labels, found, word);
         Some(skip.found_at(at).hint(hint))
