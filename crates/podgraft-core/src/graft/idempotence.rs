@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use memchr::memmem;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::change::{Change, Operation, list};
 use crate::diagnostic::{Code, Diagnostic};
@@ -15,7 +15,8 @@ use crate::options::Options;
 use crate::outcome::PolicyReport;
 use crate::plan::draft::Draft;
 use crate::plan::plan;
-use crate::policy::{EnvChange, Policy};
+use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
+use crate::policy::{EnvChange, Policy, Rule};
 use crate::record::restore_order;
 use crate::source::Source;
 use crate::yaml::parse::parse;
@@ -103,7 +104,11 @@ impl DocumentTask<'_> {
             let doubt = |at, cause| DoubtfulPolicy { policy, at, cause };
             let reads_itself = self_reference(policy).map(|at| doubt(at, DoubtCause::ReadsItself));
             let separator = || Some(doubt(texts.in_policy(policy)?, DoubtCause::OtherSeparator));
-            reads_itself.or_else(separator)
+            let reads_others = || {
+                let at = reads_what_is_filled(policy, policies)?;
+                Some(doubt(at, DoubtCause::ReadsItself))
+            };
+            reads_itself.or_else(separator).or_else(reads_others)
         };
         policies
             .iter()
@@ -234,6 +239,52 @@ fn self_reference(policy: &Policy) -> Option<Range<usize>> {
             .map(|patch| patch.item.at.clone())
             .or_else(of_template)
     })
+}
+
+/// The place of an expression of a policy that may read a field of the pod or of its containers that a policy of the run
+/// fills.
+fn reads_what_is_filled(policy: &Policy, policies: &[Policy]) -> Option<Range<usize>> {
+    let mut templates = policy
+        .rules
+        .iter()
+        .filter_map(|rule| rule.template.as_ref());
+    let template = templates.next()?;
+    let text = policy.text.text.as_bytes();
+    let rules = policies.iter().flat_map(|policy| &policy.rules);
+    let mut filled = rules.flat_map(filled_fields);
+    filled
+        .any(|field| reads_field(text, field))
+        .then(|| template.first_expression())
+        .flatten()
+}
+
+/// The fields of the pod spec and of containers into which a rule puts something other than containers.
+fn filled_fields(rule: &Rule) -> Vec<&str> {
+    if let Some(template) = &rule.template {
+        return template.filled_fields();
+    }
+    let inject = &rule.inject;
+    let (of_pod, of_containers) = inject.items_of_lists();
+    let of_pod = POD_LISTS.into_iter().zip(of_pod);
+    let of_containers = CONTAINER_LISTS.into_iter().zip(of_containers);
+    let lists = of_pod.chain(of_containers);
+    let lists = lists
+        .filter(|(_, items)| !items.is_empty())
+        .map(|(list, _)| list);
+    let maps = [&inject.pod_spec, &inject.container_defaults]
+        .into_iter()
+        .flatten();
+    let maps = maps
+        .filter_map(|map| map.value.as_object())
+        .flat_map(Map::keys);
+    let pod_context = inject
+        .pod_security_context
+        .iter()
+        .map(|_| "securityContext");
+    lists
+        .chain(maps.map(String::as_str))
+        .chain(pod_context)
+        .collect()
 }
 
 /// Whether an expression reads a field: `pod.labels`, `c.?labels`, `c['labels']`. Fields of `variables` and `params`

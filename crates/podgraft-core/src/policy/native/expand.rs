@@ -10,7 +10,7 @@ use super::patches;
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
-use crate::policy::parts::CONTAINER_LISTS;
+use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
 use crate::policy::template::{Template, TemplateError, evaluate_all};
@@ -214,6 +214,27 @@ impl InjectionTemplate {
                 texts.find(|(key, text)| is_evaluated(text) && reads(field, Some(key)))?;
             Some(self.inject.span(&self.inject.at.key(map).key(key)))
         })
+    }
+
+    /// The place of the first entry with an expression.
+    pub(crate) fn first_expression(&self) -> Option<Range<usize>> {
+        let mut places = self.pod.iter().chain(&self.container);
+        places.next().map(|(path, _)| self.inject.span(path))
+    }
+
+    /// The fields of the pod spec and of containers into which it puts something other than containers.
+    pub(crate) fn filled_fields(&self) -> Vec<&str> {
+        let inject = &self.inject.value;
+        let lists = POD_LISTS.into_iter().chain(CONTAINER_LISTS);
+        let lists = lists.filter(|list| self.has(list));
+        let maps = [DEFAULTS, "podSpec"].into_iter();
+        let maps = maps.filter_map(|map| inject.get(map)?.as_object());
+        let fields = maps.flat_map(Map::keys).map(String::as_str);
+        let fields = fields.map(|field| match field {
+            OF_POD => "securityContext",
+            field => field,
+        });
+        lists.chain(fields).collect()
     }
 
     /// `inject` with its expressions unevaluated.
