@@ -304,10 +304,10 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Refuses to join a text to a number or a boolean: an API server accepts only strings as values.
+    /// Refuses to join a text to what is no string: an API server accepts only strings as values.
     fn refuse_untyped(&self, change: VariableChange<'_>, variable: &DraftVariable) -> PlanResult {
         let value = self.draft.get(&variable.part, "value");
-        let is_untyped = |value: &Value| value.is_boolean() || value.is_number();
+        let is_untyped = |value: &Value| !value.is_string() && !value.is_null();
         let is_refused =
             |part: &DraftValue| self.draft.value(part).as_ref().is_some_and(is_untyped);
         let Some(value) = value.filter(is_refused) else {
@@ -317,7 +317,10 @@ impl<'t> Planner<'_, 't> {
             "the value of `{}` in container `{}` is not a string, so the API server rejects it",
             change.entry.name, change.container.name
         );
-        let text = self.draft.text(&value).unwrap_or_default();
+        let help = match self.draft.text(&value) {
+            Some(text) => format!("quote it: \"{text}\""),
+            None => "write a string, not a list or a mapping".to_owned(),
+        };
         let place = match self.draft.origin(&value) {
             Some(node) => self.workload.place(node),
             None => self.workload.name_place(),
@@ -329,7 +332,7 @@ impl<'t> Planner<'_, 't> {
                 self.policy.text.place(change.entry.item.at.clone()),
                 policy_label,
             );
-        Err(problem.help(format!("quote it: \"{text}\"")).into())
+        Err(problem.help(help).into())
     }
 
     fn add_variable(&mut self, change: VariableChange<'_>, item: Arc<Value>) -> PlanResult {
