@@ -13,6 +13,7 @@ use podgraft_core::graft::verify_undo::prune_proven;
 use podgraft_core::graft::{Options, run_notes};
 use podgraft_core::inventory::SourceText;
 use podgraft_core::manifest::workload::PodKinds;
+use podgraft_core::options::PodTemplatePath;
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::builtin::list_names;
@@ -54,6 +55,9 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
             list_names()
         );
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
+    }
+    if let Some((_, message)) = PodTemplatePath::contradiction(&run.manifests.pod_templates) {
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     if stdin_readers(&run.policies.given, &run.paths) > 1 {
         return Err(usage(

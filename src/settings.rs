@@ -10,7 +10,7 @@ use podgraft_core::config::{
     Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application,
 };
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::options::FolderNamespaces;
+use podgraft_core::options::{FolderNamespaces, PodTemplatePath};
 use podgraft_core::policy::read::PolicyFile;
 use podgraft_core::source::Place;
 
@@ -128,7 +128,10 @@ fn add_manifests(manifests: &mut args::ManifestArgs, config: Config, folder: &Pa
     }
     manifests.namespace = manifests.namespace.take().or(config.namespace);
     manifests.image_env.splice(0..0, config.image_env);
-    manifests.pod_templates.extend(config.pod_templates);
+    let flags = &manifests.pod_templates;
+    let is_free = |path: &PodTemplatePath| !flags.iter().any(|flag| flag.has_kind_of(path));
+    let configured: Vec<_> = config.pod_templates.into_iter().filter(is_free).collect();
+    manifests.pod_templates.extend(configured);
     manifests.kube_version = manifests.kube_version.or(config.kube_minor);
 }
 

@@ -182,6 +182,34 @@ impl PodTemplatePath {
     }
 }
 
+impl PodTemplatePath {
+    /// Whether both are paths of the same kind.
+    pub fn has_kind_of(&self, other: &Self) -> bool {
+        let group = |path: &Self| {
+            path.api_version
+                .split_once('/')
+                .map(|(group, _)| group.to_owned())
+        };
+        group(self) == group(other) && self.kind == other.kind
+    }
+
+    /// The first path that contradicts an earlier one, with the reason: an object has one pod template.
+    pub fn contradiction(paths: &[Self]) -> Option<(usize, String)> {
+        (0..paths.len()).find_map(|index| {
+            let path = &paths[index];
+            let mut earlier = paths[..index].iter();
+            let other = earlier.find(|other| other.has_kind_of(path) && other.path != path.path)?;
+            let message = format!(
+                "{} has two pod templates, `{}` and `{}`, and podgraft changes only one",
+                path.kind,
+                other.path.join("."),
+                path.path.join(".")
+            );
+            Some((index, message))
+        })
+    }
+}
+
 /// Parses a Kubernetes version `1.N` and returns `N`. Clusters and providers write it in several ways (`1.29+`,
 /// `v1.33.1-eks-1234`).
 ///

@@ -190,11 +190,7 @@ fn settings(
     };
     let config = Config {
         params: reader.params(&settings, &at.key("params")),
-        pod_templates: reader.each(
-            &settings.pod_templates,
-            &at.key("podTemplates"),
-            PodTemplatePath::parse,
-        ),
+        pod_templates: reader.pod_templates(&settings.pod_templates, &at.key("podTemplates")),
         kube_minor: settings
             .kube_version
             .as_ref()
@@ -238,6 +234,17 @@ impl ConfigReader<'_, '_> {
             }
         }
         read
+    }
+
+    fn pod_templates(&mut self, texts: &[String], at: &Path) -> Vec<PodTemplatePath> {
+        let paths = self.each(texts, at, PodTemplatePath::parse);
+        match PodTemplatePath::contradiction(&paths) {
+            Some((index, message)) if paths.len() == texts.len() => {
+                self.report_error(&at.index(index), message);
+            }
+            _ => {}
+        }
+        paths
     }
 
     fn forbid(&mut self, words: &[String], at: &Path) -> Vec<Danger> {
