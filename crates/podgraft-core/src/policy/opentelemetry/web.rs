@@ -73,6 +73,7 @@ printf '\\nInclude %s/opentemetry_agent.conf\\n' \"$1\" >> \"$conf/httpd.conf\"
 
 /// `$1` is the name of the server's configuration file.
 const NGINX_SCRIPT: &str = "\
+mkdir -p \"$conf/conf.d\"
 printf '%s\\n' \"$OTEL_NGINX_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$OTEL_NGINX_SERVICE_INSTANCE_ID/g\" \\
   > \"$conf/conf.d/opentelemetry_agent.conf\"
 {
