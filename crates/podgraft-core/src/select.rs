@@ -24,7 +24,7 @@ use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::EvaluationCache;
 use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
 use crate::yaml::tree::NodeId;
-pub(crate) use containers::choose_containers;
+pub(crate) use containers::{choose_containers, reason_for_no_container};
 use namespaces::{NamespaceUncertainty, does_not_hold};
 pub use scope::WorkloadFacts;
 

@@ -323,8 +323,8 @@ fn choose<'c>(
             taken.insert((container.node, added))
         });
     }
-    match chosen.is_empty() {
-        true => Err(NotApplied::Skip(Box::new(no_container(rule, workload)))),
+    match chosen.is_empty() && !rule.needs_no_container() {
+        true => Err(NotApplied::Skip(Box::new(no_container(subject, rule)))),
         false => Ok(chosen),
     }
 }

@@ -1,27 +1,33 @@
 //! The reasons why a policy that selects a workload changes nothing: no rule or no container is chosen.
 
-use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{ConditionWord, ContainerList, Rule};
+use crate::policy::{ConditionWord, ContainerChoice, ContainerList, Rule};
+use crate::select::reason_for_no_container;
+
+use super::PlanContext;
+use super::apply::RuleContext;
 
 /// The skip of a rule that applies but chooses no container.
-pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
+pub(super) fn no_container(subject: RuleContext<'_, '_>, rule: &Rule) -> Skip {
+    let PlanContext {
+        workload,
+        base,
+        inventory,
+        ..
+    } = *subject.plan;
     let choice = &rule.containers;
     let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
-    let wanted = match &choice.names_from_annotation {
-        Some(key) if workload.has_annotation(key) => format!(" (annotation `{key}` lists others)"),
-        _ if names.is_empty() && choice.include == [ContainerList::Injected] => {
+    let reason = reason_for_no_container(subject.policy, choice, workload, base, inventory);
+    let is_explained = reason.is_some();
+    let wanted = match (&choice.names_from_annotation, reason) {
+        (Some(key), _) if workload.has_annotation(key) => {
+            format!(" (annotation `{key}` lists others)")
+        }
+        (_, Some(reason)) => format!(": {reason}"),
+        (_, None) if choice.include == [ContainerList::Injected] => {
             " added by an earlier policy".to_owned()
         }
-        _ if names.is_empty() => String::new(),
-        _ => match choice
-            .names_word
-            .as_ref()
-            .and_then(ConditionWord::wanted_part)
-        {
-            Some(wanted) => format!(" ({wanted} its name)"),
-            None => format!(" (wants {})", names.join(", ")),
-        },
+        (_, None) => wanted_names(choice, &names),
     };
     let container_names: Vec<&str> = workload
         .containers()
@@ -38,12 +44,25 @@ pub(super) fn no_container(rule: &Rule, workload: &Workload<'_>) -> Skip {
     )
     .found_at(at);
     let hint = format!("its containers: {}", container_names.join(", "));
-    let hint = (!container_names.is_empty() && !wanted.is_empty()).then_some(hint);
+    let is_useful = !container_names.is_empty() && !wanted.is_empty() && !is_explained;
+    let hint = is_useful.then_some(hint);
     Skip {
         is_near_miss: true,
         is_selected: true,
         hint,
         ..skip
+    }
+}
+
+/// The names that a rule wants, in parentheses.
+fn wanted_names(choice: &ContainerChoice, names: &[&str]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let word = choice.names_word.as_ref();
+    match word.and_then(ConditionWord::wanted_part) {
+        Some(wanted) => format!(" ({wanted} its name)"),
+        None => format!(" (wants {})", names.join(", ")),
     }
 }
 

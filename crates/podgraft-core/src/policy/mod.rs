@@ -283,6 +283,18 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether it applies to a pod of which it chooses no container: it chooses by nothing, and has only checksums.
+    pub(crate) fn needs_no_container(&self) -> bool {
+        let only_checksums = || Injection {
+            checksums: self.inject.checksums.clone(),
+            ..Injection::default()
+        };
+        self.template.is_none()
+            && self.containers.is_any()
+            && !self.inject.checksums.is_empty()
+            && self.inject == only_checksums()
+    }
+
     /// Whether `inject` has something under a key. In a template, only the key is checked.
     pub fn has(&self, key: &str, is_present: impl FnOnce(&Injection) -> bool) -> bool {
         is_present(&self.inject)
@@ -337,6 +349,24 @@ pub struct ContainerChoice {
     pub include: Vec<ContainerList>,
     /// Whether all matching containers are chosen, or the first.
     pub mode: ContainerMode,
+}
+
+impl ContainerChoice {
+    /// Whether it leaves out no container of the lists that it includes.
+    fn is_any(&self) -> bool {
+        let globs = [
+            &self.names,
+            &self.images,
+            &self.exclude_names,
+            &self.exclude_images,
+        ];
+        globs.into_iter().all(Vec::is_empty)
+            && self.with_env.is_empty()
+            && self.without_env.is_empty()
+            && self.computed_names.iter().all(Option::is_none)
+            && self.match_conditions.is_empty()
+            && self.names_from_annotation.is_none()
+    }
 }
 
 /// A value that a policy injects, and its place in the policy's file.

@@ -72,6 +72,117 @@ pub(crate) fn choose_containers<'t>(
     Ok(chosen)
 }
 
+/// Why a choice leaves out a container.
+enum Rejection<'c> {
+    /// It is in a list that `include` does not name.
+    List,
+    /// It is known as a container of another injector.
+    Foreign,
+    Name,
+    Image,
+    ExcludedName,
+    ExcludedImage,
+    /// It lacks a variable.
+    WithEnv(&'c str),
+    /// It has a variable.
+    WithoutEnv(&'c str),
+    /// It does not meet the condition of this name.
+    Condition(&'c str),
+    /// With `applyRules: One`, an earlier rule has it.
+    Taken,
+}
+
+impl Rejection<'_> {
+    /// The reason, about the container of this name.
+    fn describe(&self, name: &str) -> String {
+        match self {
+            Rejection::List => format!("`{name}` is in a list that `include` does not name"),
+            Rejection::Foreign => {
+                format!("`{name}` belongs to another injector, so only its exact name selects it")
+            }
+            Rejection::Name => format!("`{name}` does not match `names`"),
+            Rejection::Image => format!("the image of `{name}` does not match `images`"),
+            Rejection::ExcludedName => format!("`{name}` matches `excludeNames`"),
+            Rejection::ExcludedImage => format!("the image of `{name}` matches `excludeImages`"),
+            Rejection::WithEnv(variable) => {
+                format!("`{name}` has no variable `{variable}` (`withEnv`)")
+            }
+            Rejection::WithoutEnv(variable) => {
+                format!("`{name}` has the variable `{variable}` (`withoutEnv`)")
+            }
+            Rejection::Condition(condition) => {
+                format!("`{name}` does not meet the condition `{condition}`")
+            }
+            Rejection::Taken => format!("an earlier rule applies to `{name}`"),
+        }
+    }
+}
+
+/// The reasons that are shown. A pod rarely has more containers.
+const MAX_REASONS: usize = 3;
+
+/// Why a rule chooses none of the containers of a workload, in words. `None` if an annotation names them, if all have
+/// other names than those that the rule wants, if it wants only injected containers, or if there is no container.
+pub(crate) fn reason_for_no_container(
+    policy: &Policy,
+    choice: &ContainerChoice,
+    workload: &Workload<'_>,
+    base: &Baseline,
+    inventory: &Inventory,
+) -> Option<String> {
+    let key = choice.names_from_annotation.as_deref();
+    let is_annotated = key.is_some_and(|key| workload.has_annotation(key));
+    if is_annotated || choice.include == [ContainerList::Injected] {
+        return None;
+    }
+    let view = WorkloadFacts::new(workload, base, inventory);
+    let computed = view.with_computed_names(policy, choice).ok()?;
+    let choice = computed.as_ref().unwrap_or(choice);
+    if choice.include.is_empty() {
+        return Some("`names` is empty".to_owned());
+    }
+    let rejection_of = |container| {
+        let facts = WorkloadFacts {
+            container: Some(container),
+            ..view
+        };
+        let condition = || {
+            facts
+                .first_that_fails(policy, &choice.match_conditions)
+                .ok()?
+        };
+        let failed = || Some(Rejection::Condition(&condition()?.name));
+        let rejection = view.rejection(choice, container).or_else(failed);
+        (container.name, rejection.unwrap_or(Rejection::Taken))
+    };
+    let containers = workload.containers().iter();
+    let containers = containers.filter(|container| !base.left_out.contains(&container.node));
+    let rejections: Vec<(&str, Rejection<'_>)> = containers.map(rejection_of).collect();
+    // What is in another list is only worth a word where that is all that can be said.
+    let is_elsewhere =
+        |(_, rejection): &&(&str, Rejection<'_>)| matches!(rejection, Rejection::List);
+    let is_elsewhere_all = rejections.iter().all(|rejection| is_elsewhere(&rejection));
+    let shown = rejections
+        .iter()
+        .filter(|rejection| is_elsewhere_all || !is_elsewhere(rejection));
+    let shown: Vec<&(&str, Rejection<'_>)> = shown.collect();
+    if shown
+        .iter()
+        .all(|(_, rejection)| matches!(rejection, Rejection::Name))
+    {
+        return None;
+    }
+    let reasons = shown
+        .iter()
+        .take(MAX_REASONS)
+        .map(|(name, rejection)| rejection.describe(name));
+    let mut reasons: Vec<String> = reasons.collect();
+    if shown.len() > MAX_REASONS {
+        reasons.push(format!("and {} more", shown.len() - MAX_REASONS));
+    }
+    Some(reasons.join(", "))
+}
+
 impl WorkloadFacts<'_, '_> {
     /// The choice with its computed names evaluated for the workload. `None` if no names are computed.
     fn with_computed_names(
@@ -135,6 +246,15 @@ impl WorkloadFacts<'_, '_> {
     }
 
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {
+        self.rejection(choice, container).is_none()
+    }
+
+    /// The first condition of a choice that a container does not meet. Its `matchConditions` are not evaluated here.
+    fn rejection<'c>(
+        &self,
+        choice: &'c ContainerChoice,
+        container: &Container<'_>,
+    ) -> Option<Rejection<'c>> {
         let list = match (container.list, container.is_native_sidecar) {
             _ if container.added.is_some() => ContainerList::Injected,
             (ContainerListKey::Containers, _) => ContainerList::Containers,
@@ -147,15 +267,25 @@ impl WorkloadFacts<'_, '_> {
             || names.any(|name| name == container.name);
         let fits_name = |glob: &GlobMatcher| glob.is_match(container.name);
         let fits_image = |glob: &GlobMatcher| glob.is_match(container.image);
-        let has_env = |name: &String| self.has_env(container, name);
-        choice.include.contains(&list)
-            && is_ours
-            && matches_any(&choice.names, container.name)
-            && matches_any(&choice.images, container.image)
-            && !choice.exclude_names.iter().any(fits_name)
-            && !choice.exclude_images.iter().any(fits_image)
-            && choice.with_env.iter().all(has_env)
-            && !choice.without_env.iter().any(has_env)
+        let has_env = |name: &&String| self.has_env(container, name);
+        let lacks_env = |name: &&String| !self.has_env(container, name);
+        if !choice.include.contains(&list) {
+            return Some(Rejection::List);
+        } else if !matches_any(&choice.names, container.name) {
+            return Some(Rejection::Name);
+        } else if !is_ours {
+            return Some(Rejection::Foreign);
+        } else if !matches_any(&choice.images, container.image) {
+            return Some(Rejection::Image);
+        } else if choice.exclude_names.iter().any(fits_name) {
+            return Some(Rejection::ExcludedName);
+        } else if choice.exclude_images.iter().any(fits_image) {
+            return Some(Rejection::ExcludedImage);
+        }
+        let absent = choice.with_env.iter().find(lacks_env);
+        let present = || choice.without_env.iter().find(has_env);
+        let absent = absent.map(|name| Rejection::WithEnv(name));
+        absent.or_else(|| present().map(|name| Rejection::WithoutEnv(name)))
     }
 
     /// Whether a container has a variable in its `env`. `envFrom` is not considered.
