@@ -10,6 +10,7 @@ mod copied;
 mod entangled;
 mod files;
 mod generated;
+mod given_back;
 mod gone;
 mod merged;
 mod renamed;

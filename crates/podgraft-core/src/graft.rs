@@ -13,6 +13,7 @@ mod document;
 mod idempotence;
 mod layout;
 mod left_alone;
+mod lost_text;
 mod objects;
 mod orphaned_objects;
 mod pending;

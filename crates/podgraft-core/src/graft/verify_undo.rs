@@ -26,6 +26,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::document::DocumentTask;
 use super::graft_on_threads;
+use super::lost_text::gives_back;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, generated, prune, restore_end, unended};
@@ -62,12 +63,10 @@ impl<'a> DocumentTask<'a> {
         if !has_records || !is_to_prove || plan.is_refused() {
             return;
         }
-        let mut proof = self.prove(pair, &plan.pending);
-        if let UndoProof::Texts(found) = proof {
-            self.note_texts(pair, &mut plan.pending, found);
-            self.write_all(pair, plan, texts);
-            proof = self.prove(pair, &plan.pending);
-        }
+        let gives_back = plan.pending.iter().any(|entry| gives_back(pair, entry));
+        let with_own_text = gives_back.then(|| self.prove_with_own_text(pair, plan, texts));
+        let proof = with_own_text.flatten();
+        let proof = proof.unwrap_or_else(|| self.prove_with_texts(pair, plan, texts));
         let problem = match proof {
             UndoProof::Exact { is_checked } => return plan.is_checked = is_checked,
             UndoProof::Not(why) => why,
@@ -78,6 +77,53 @@ impl<'a> DocumentTask<'a> {
             let pending = plan.pending.iter_mut();
             pending.for_each(|pending| pending.edits.clear());
         }
+    }
+
+    /// Proves that undo gives the bytes back, and notes in the records the text differences that it must restore.
+    fn prove_with_texts<'t>(
+        &self,
+        pair: &RecordedDocument<'t>,
+        plan: &mut Plan<'t>,
+        texts: &mut TextCache,
+    ) -> UndoProof
+    where
+        'a: 't,
+    {
+        let proof = self.prove(pair, &plan.pending);
+        let UndoProof::Texts(found) = proof else {
+            return proof;
+        };
+        self.note_texts(pair, &mut plan.pending, found);
+        self.write_all(pair, plan, texts);
+        self.prove(pair, &plan.pending)
+    }
+
+    /// Like [`Self::prove_with_texts`], where what comes back has its own text. `None` if there is none, or if undo would
+    /// not give the bytes back with it; then all is written as before.
+    fn prove_with_own_text<'t>(
+        &self,
+        pair: &RecordedDocument<'t>,
+        plan: &mut Plan<'t>,
+        texts: &mut TextCache,
+    ) -> Option<UndoProof>
+    where
+        'a: 't,
+    {
+        let mut found = Vec::new();
+        for _ in 0..2 {
+            self.note_texts(pair, &mut plan.pending, found);
+            self.write_all(pair, plan, texts);
+            if !self.give_back_lost_text(pair, &mut plan.pending) {
+                return None;
+            }
+            match self.prove(pair, &plan.pending) {
+                UndoProof::Texts(texts) => found = texts,
+                proof @ UndoProof::Exact { .. } => return Some(proof),
+                UndoProof::Not(_) => break,
+            }
+        }
+        self.write_all(pair, plan, texts);
+        None
     }
 
     fn note_texts(
@@ -157,7 +203,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Returns the records of the edited document: of its annotations, or the new ones for the lock file.
-    fn recorded_after<'o>(
+    pub(super) fn recorded_after<'o>(
         &self,
         tree: &'o Tree<'o>,
         pending: &[Option<&PendingWorkload<'_>>],
@@ -273,7 +319,11 @@ fn changed_in<'s>(stripped: &'s StrippedDocument<'_>) -> impl Iterator<Item = &'
 
 /// Whether the edited document is what was planned. `false` if a workload returns to its base, which no draft
 /// describes.
-fn is_planned(output: &Tree<'_>, input: &Tree<'_>, pending: &[PendingWorkload<'_>]) -> bool {
+pub(super) fn is_planned(
+    output: &Tree<'_>,
+    input: &Tree<'_>,
+    pending: &[PendingWorkload<'_>],
+) -> bool {
     let changed = pending.iter().filter(|pending| pending.is_changed());
     let drafts =
         changed.map(|pending| Some((pending.workload.object.node, pending.draft()?.clone())));
@@ -282,7 +332,7 @@ fn is_planned(output: &Tree<'_>, input: &Tree<'_>, pending: &[PendingWorkload<'_
 }
 
 /// Returns all edits of a document, in order.
-fn flatten_edits(pending: &[PendingWorkload<'_>]) -> Vec<Edit> {
+pub(super) fn flatten_edits(pending: &[PendingWorkload<'_>]) -> Vec<Edit> {
     let edits = pending.iter().flat_map(|pending| &pending.edits);
     let mut flat: Vec<Edit> = edits.cloned().collect();
     // At the same offset, insertions go before replacements.

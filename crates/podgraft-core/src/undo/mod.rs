@@ -24,7 +24,7 @@ use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
 pub(crate) use compose::compose;
-pub(crate) use text_differences::places_between;
+pub(crate) use text_differences::{comments_in, places_between};
 
 /// An object with a record.
 #[derive(Debug, Clone)]

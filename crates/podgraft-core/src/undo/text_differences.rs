@@ -282,7 +282,7 @@ fn missing_in(some: &[&str], others: &[&str]) -> Vec<String> {
 }
 
 /// What may be the comments of a text: what follows a `#` at the beginning of a line or behind a blank.
-fn comments_in(text: &str) -> Vec<&str> {
+pub(crate) fn comments_in(text: &str) -> Vec<&str> {
     let start_of_comment = |line: &str| {
         let mut signs = line.match_indices('#').map(|(at, _)| at);
         signs.find(|at| *at == 0 || line[..*at].ends_with(char::is_whitespace))

@@ -1,0 +1,191 @@
+//! Gives back the text of what a policy had removed or replaced: its quotes, comments and layout. Values that come back
+//! are written anew, so they have none of these; the document without any injection still has them.
+
+use foldhash::HashMap;
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::ops::Range;
+
+use crate::edit::scalar::changed_piece;
+use crate::plan::removal::DriftHandling;
+use crate::record::Record;
+use crate::undo::{comments_in, compose, objects_of, strip};
+use crate::yaml::parse::{parse, reparse};
+use crate::yaml::splice::{Edit, changes_of, splice_text};
+
+use super::document::DocumentTask;
+use super::pending::PendingWorkload;
+use super::recorded::RecordedDocument;
+use super::verify_undo::{flatten_edits, is_planned};
+
+/// The most pieces of text that are tried in a document; each is parsed.
+const MAX_PIECES: usize = 32;
+
+impl DocumentTask<'_> {
+    /// Changes the edits of workloads so that what comes back has its own text. Returns whether there was any. The noted
+    /// text differences do not fit any more then.
+    pub(super) fn give_back_lost_text(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &mut [PendingWorkload<'_>],
+    ) -> bool {
+        let Some(edits) = self.edits_with_own_text(pair, pending) else {
+            return false;
+        };
+        let starts: Vec<usize> = pending
+            .iter()
+            .map(|entry| pair.tree.span(entry.workload.object.node).start)
+            .collect();
+        pending.iter_mut().for_each(|entry| entry.edits.clear());
+        for edit in edits {
+            let after = starts.iter().position(|start| *start > edit.at.start);
+            let at = after.unwrap_or(starts.len()).saturating_sub(1);
+            pending[at].edits.push(edit);
+        }
+        true
+    }
+
+    /// The edits of all workloads, with those that give back text. `None` if there are none of these.
+    fn edits_with_own_text(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &[PendingWorkload<'_>],
+    ) -> Option<Vec<Edit>> {
+        let edits = flatten_edits(pending);
+        let output = splice_text(pair.source.text, &edits);
+        let tree = reparse(pair.tree, &output, &changes_of(&edits)).ok()?;
+        let nodes = objects_of(pair.tree, self.setting.kinds);
+        let entries: Vec<Option<&PendingWorkload<'_>>> = nodes
+            .iter()
+            .map(|node| {
+                pending
+                    .iter()
+                    .find(|entry| entry.workload.object.node == *node)
+            })
+            .collect();
+        let mut recorded = self.recorded_after(&tree, &entries);
+        for object in &mut recorded {
+            object.record.text = None;
+        }
+        let kinds = self.setting.kinds;
+        let undone = strip(&tree, kinds, &recorded, self.has_more, |_| {
+            DriftHandling::Leave
+        })
+        .ok()?;
+        let is_right = |edits: &[Edit]| {
+            let text = splice_text(&output, edits);
+            let tree = parse(&text);
+            tree.is_ok_and(|tree| is_planned(&tree, pair.tree, pending))
+        };
+        let pieces = differences(&undone.text, pair.original());
+        let pieces = pieces.into_iter().take(MAX_PIECES);
+        let pieces = pieces.filter_map(|piece| in_output(piece, &undone.edits));
+        let given_back: Vec<Edit> = pieces
+            .filter(|piece| is_right(std::slice::from_ref(piece)))
+            .collect();
+        let result = splice_text(&output, &given_back);
+        let is_right = !given_back.is_empty()
+            && is_right(&given_back)
+            && has_each_comment_once(&result, &output, pair.original());
+        is_right.then(|| compose(pair.source.text.len(), &edits, &given_back))
+    }
+}
+
+/// Whether the new record of a workload lacks something that the earlier one had removed or replaced.
+pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_>) -> bool {
+    let earlier = pair.position(entry.workload.object.node);
+    let (Some(earlier), Some(record)) = (earlier, entry.record()) else {
+        return false;
+    };
+    let takes = |record: &Record, path: &String| {
+        let mut policies = record.policies.iter().map(|policy| &policy.effects);
+        policies.any(|effects| {
+            effects.removed.contains_key(path) || effects.replaced.contains_key(path)
+        })
+    };
+    let policies = pair.recorded[earlier].record.policies.iter();
+    let mut taken = policies.flat_map(|policy| {
+        let effects = &policy.effects;
+        effects.removed.keys().chain(effects.replaced.keys())
+    });
+    taken.any(|path| !takes(record, path))
+}
+
+/// The edits, by lines, that make the original text of the undone one.
+fn differences(undone: &str, original: &str) -> Vec<Edit> {
+    let old: Vec<&str> = undone.split_inclusive('\n').collect();
+    let new: Vec<&str> = original.split_inclusive('\n').collect();
+    let mut starts = vec![0];
+    starts.extend(old.iter().scan(0, |at, line| {
+        *at += line.len();
+        Some(*at)
+    }));
+    let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let changes = changes
+        .iter()
+        .filter(|change| !matches!(change, DiffOp::Equal { .. }));
+    let edit = |old_lines: Range<usize>, new_lines: Range<usize>| {
+        let new = new[new_lines].concat();
+        let first = starts[old_lines.start];
+        let (at, removed, added) = changed_piece(&undone[first..starts[old_lines.end]], &new);
+        Edit {
+            at: first + at..first + at + removed.len(),
+            text: added.to_owned().into(),
+        }
+    };
+    let mut edits = Vec::new();
+    for change in changes {
+        let (old_lines, new_lines) = (change.old_range(), change.new_range());
+        // Lines that are replaced one by one can also be given back one by one.
+        match old_lines.len() == new_lines.len() {
+            true => edits.extend(
+                old_lines
+                    .zip(new_lines)
+                    .map(|(old, new)| edit(old..old + 1, new..new + 1)),
+            ),
+            false => edits.push(edit(old_lines, new_lines)),
+        }
+    }
+    edits
+}
+
+/// Whether a text has each comment of the output as often as the original, and no other one more often. A comment may
+/// move between two pieces of which only one is given back.
+fn has_each_comment_once(text: &str, output: &str, original: &str) -> bool {
+    let [now, before, was] = [text, output, original].map(|text| {
+        let mut counts: HashMap<&str, usize> = HashMap::default();
+        for comment in comments_in(text) {
+            *counts.entry(comment).or_default() += 1;
+        }
+        counts
+    });
+    let count_in =
+        |counts: &HashMap<&str, usize>, comment: &str| counts.get(comment).copied().unwrap_or(0);
+    now.keys().chain(before.keys()).all(|comment| {
+        let (before, was) = (count_in(&before, comment), count_in(&was, comment));
+        (before.min(was)..=before.max(was)).contains(&count_in(&now, comment))
+    })
+}
+
+/// An edit of the undone text as one of the output, of which `undoing` makes the undone text. `None` if the output has
+/// another text there.
+fn in_output(piece: Edit, undoing: &[Edit]) -> Option<Edit> {
+    let Range { start, end } = piece.at;
+    // How far the undone text is ahead of the output.
+    let (mut longer, mut shorter) = (0, 0);
+    for edit in undoing {
+        let new_start = edit.at.start + longer - shorter;
+        let new_end = new_start + edit.text.len();
+        if end <= new_start {
+            break;
+        }
+        if start < new_end {
+            return None;
+        }
+        longer += edit.text.len();
+        shorter += edit.at.len();
+    }
+    Some(Edit {
+        at: start + shorter - longer..end + shorter - longer,
+        text: piece.text,
+    })
+}
