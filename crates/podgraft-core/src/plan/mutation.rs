@@ -104,10 +104,10 @@ fn run_mutation(
         namespace,
         default_namespace: subject.options.namespace.as_deref(),
         annotations: &texts(workload, workload.pod_metadata(), "annotations"),
-        labels: &texts(workload, workload.pod_metadata(), "labels"),
-        workload_annotations: &texts(workload, workload.metadata(), "annotations"),
+        labels: &|| texts(workload, workload.pod_metadata(), "labels"),
+        workload_annotations: &|| texts(workload, workload.metadata(), "annotations"),
         namespace_annotations: found.flatten().map(|meta| &meta.annotations),
-        is_marked: is_marked_by_kind(&planned.draft, subject.policy),
+        is_marked: &|| is_marked_by_kind(&planned.draft, subject.policy),
         spec: &spec,
         has_object: &has_object,
     };

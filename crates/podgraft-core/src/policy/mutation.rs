@@ -22,14 +22,14 @@ pub(crate) struct PodFacts<'p> {
     pub default_namespace: Option<&'p str>,
     /// The annotations of the pod template.
     pub annotations: &'p BTreeMap<String, String>,
-    /// The labels of the pod template.
-    pub labels: &'p BTreeMap<String, String>,
-    /// The annotations of the workload.
-    pub workload_annotations: &'p BTreeMap<String, String>,
+    /// Returns the labels of the pod template.
+    pub labels: &'p dyn Fn() -> BTreeMap<String, String>,
+    /// Returns the annotations of the workload.
+    pub workload_annotations: &'p dyn Fn() -> BTreeMap<String, String>,
     /// The annotations of the Namespace; `None` if the Namespace is unknown.
     pub namespace_annotations: Option<&'p BTreeMap<String, String>>,
-    /// The workload has podgraft's marker with a policy of this kind.
-    pub is_marked: bool,
+    /// Whether the workload has podgraft's marker with a policy of this kind.
+    pub is_marked: &'p dyn Fn() -> bool,
     /// Returns the pod spec, computed on demand. `None` if it has no plain value.
     pub spec: &'p dyn Fn() -> Option<Value>,
     /// Whether an object of a kind (`ConfigMap`, `Secret`) and a name is known in the workload's namespace.

@@ -40,7 +40,7 @@ impl<'a> Annotations<'a> {
 
     /// The resource that a language requests, by name or as `true`; `None` if it is not requested.
     pub(super) fn requested(&self, language: Language) -> Option<&'a str> {
-        let value = self.value(&language.inject_key());
+        let value = self.value(language.inject_key());
         (!value.is_empty() && !value.eq_ignore_ascii_case("false")).then_some(value)
     }
 

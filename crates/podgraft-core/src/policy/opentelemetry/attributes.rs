@@ -86,12 +86,13 @@ impl Injector<'_> {
     }
 
     /// The first non-empty label, if the resource has `useLabelsForResourceAttributes`.
-    fn labelled(&self, resource: &Instrumentation, labels: &[&str]) -> Option<&str> {
-        let mut values = labels
-            .iter()
-            .filter_map(|label| self.facts.labels.get(*label))
-            .filter(|value| resource.uses_labels && !value.is_empty());
-        values.next().map(String::as_str)
+    fn labelled(&self, resource: &Instrumentation, labels: &[&str]) -> Option<String> {
+        if !resource.uses_labels {
+            return None;
+        }
+        let mut of_pod = (self.facts.labels)();
+        let mut values = labels.iter().filter_map(|label| of_pod.remove(*label));
+        values.find(|value| !value.is_empty())
     }
 
     fn instance_id(&self, app: ContainerPosition) -> String {
@@ -112,25 +113,25 @@ impl Injector<'_> {
         app: ContainerPosition,
     ) -> String {
         self.stated_service_name(resource, attributes)
-            .unwrap_or_else(|| self.pod.get(app).name())
-            .to_owned()
+            .unwrap_or_else(|| self.pod.get(app).name().to_owned())
     }
 
     /// The service name that an annotation, a label, or an attribute for the owner states.
-    pub(super) fn stated_service_name<'a>(
-        &'a self,
+    pub(super) fn stated_service_name(
+        &self,
         resource: &Instrumentation,
-        attributes: &'a Attributes,
-    ) -> Option<&'a str> {
+        attributes: &Attributes,
+    ) -> Option<String> {
         let labels = ["app.kubernetes.io/instance", "app.kubernetes.io/name"];
         let stated = self
             .annotated("service.name")
+            .map(str::to_owned)
             .or_else(|| self.labelled(resource, &labels));
         let mut owners = OWNERS
             .iter()
             .filter_map(|owner| attributes.get(&format!("k8s.{owner}.name")))
             .filter(|name| !name.is_empty());
-        stated.or_else(|| owners.next().map(String::as_str))
+        stated.or_else(|| owners.next().cloned())
     }
 
     /// The service version of a container: from an annotation, a label, or the image.
@@ -141,10 +142,8 @@ impl Injector<'_> {
     ) -> Option<String> {
         let stated = self
             .annotated("service.version")
+            .map(str::to_owned)
             .or_else(|| self.labelled(resource, &["app.kubernetes.io/version"]));
-        match stated {
-            Some(version) => Some(version.to_owned()),
-            None => image::version(self.pod.get(app).field("image")?.as_str()?),
-        }
+        stated.or_else(|| image::version(self.pod.get(app).field("image")?.as_str()?))
     }
 }

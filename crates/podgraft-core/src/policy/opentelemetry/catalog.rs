@@ -1,6 +1,8 @@
 //! All Instrumentations of a run. Chooses one for each language that a pod's annotations request, or returns a remark
 //! why there is none.
 
+use foldhash::HashMap;
+
 use super::annotations::Annotations;
 use super::language::Language;
 use super::release::OperatorSettings;
@@ -18,9 +20,24 @@ pub(super) struct Catalog {
     pub resources: Vec<Instrumentation>,
     /// The operator's flags.
     pub settings: OperatorSettings,
+    /// The indexes of the resources of each namespace, and of those that state none.
+    by_namespace: HashMap<Option<String>, Vec<usize>>,
 }
 
 impl Catalog {
+    pub(super) fn new(resources: Vec<Instrumentation>, settings: OperatorSettings) -> Self {
+        let mut by_namespace: HashMap<Option<String>, Vec<usize>> = HashMap::default();
+        for (at, resource) in resources.iter().enumerate() {
+            let found = by_namespace.entry(resource.namespace.clone()).or_default();
+            found.push(at);
+        }
+        Catalog {
+            resources,
+            settings,
+            by_namespace,
+        }
+    }
+
     /// Chooses the resources for a pod. One unresolved request is an error for the whole pod, because the operator then
     /// leaves the pod as it is.
     pub(super) fn choose(
@@ -48,7 +65,7 @@ impl Catalog {
                     );
                     Box::new(
                         Remark::warning(Code::UnresolvedResource, message)
-                            .at(annotations.place(&key))
+                            .at(annotations.place(key))
                             .help(help),
                     )
                 })?;
@@ -100,7 +117,7 @@ impl Catalog {
     ) -> Result<usize, (String, String)> {
         let is_named = |at: &usize| self.resources[*at].name == name;
         let found = candidate_namespaces(pod, namespace)
-            .find_map(|home| self.of_namespace(home).filter(is_named).last());
+            .find_map(|home| self.of_namespace(home).filter(is_named).next_back());
         found.ok_or_else(|| {
             (
                 format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
@@ -110,11 +127,9 @@ impl Catalog {
     }
 
     /// The indexes of the resources whose manifests state a namespace, or none.
-    fn of_namespace(&self, home: Option<&str>) -> impl Iterator<Item = usize> {
-        let resources = self.resources.iter().enumerate();
-        resources
-            .filter(move |(_, resource)| resource.namespace.as_deref() == home)
-            .map(|(at, _)| at)
+    fn of_namespace(&self, home: Option<&str>) -> impl DoubleEndedIterator<Item = usize> {
+        let found = self.by_namespace.get(&home.map(str::to_owned));
+        found.into_iter().flatten().copied()
     }
 
     fn missing_resource_help(&self) -> String {

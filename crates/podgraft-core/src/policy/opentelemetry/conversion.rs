@@ -105,7 +105,7 @@ pub fn convert(
 
 fn rule(resource: &Instrumentation, language: Language) -> Value {
     let key = language.inject_key();
-    let asks = |word: &str| json!({"annotations": {&key: literal(&globset::escape(word))}});
+    let asks = |word: &str| json!({"annotations": {key: literal(&globset::escape(word))}});
     let mut inject = Map::new();
     let name = language.agent_name();
     let path = language.agent_path();

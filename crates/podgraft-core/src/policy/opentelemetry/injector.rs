@@ -310,7 +310,7 @@ impl Injector<'_> {
         help: &str,
     ) {
         let message = format!("{{}} is not instrumented for {language}: {reason}");
-        let at = at.or_else(|| self.annotations.place(&language.inject_key()));
+        let at = at.or_else(|| self.annotations.place(language.inject_key()));
         self.warn(Code::NotInstrumented, at, message, help);
     }
 

@@ -1,6 +1,7 @@
 //! The languages that the operator can instrument, and the names that it gives to their parts.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use crate::policy::schema::nearest;
 
@@ -87,8 +88,14 @@ impl Language {
     }
 
     /// The annotation that requests the language.
-    pub(crate) fn inject_key(self) -> String {
-        annotation(&format!("inject-{}", self.word()))
+    pub(crate) fn inject_key(self) -> &'static str {
+        static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+            let words = Language::ALL.into_iter().map(Language::word);
+            words
+                .map(|word| annotation(&format!("inject-{word}")))
+                .collect()
+        });
+        &KEYS[self.index()]
     }
 
     /// The annotation that names the containers. nginx deviates from the pattern.
@@ -135,7 +142,7 @@ pub(crate) fn is_unknown(key: &str) -> Option<Option<String>> {
     ];
     let known: Vec<String> = Language::ALL
         .into_iter()
-        .flat_map(|language| [language.inject_key(), language.containers_key()])
+        .flat_map(|language| [language.inject_key().to_owned(), language.containers_key()])
         .chain(suffixes.map(annotation))
         .collect();
     let word = key.strip_suffix("-container-names").unwrap_or(key);

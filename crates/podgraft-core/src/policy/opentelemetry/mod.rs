@@ -52,10 +52,7 @@ pub fn join(documents: Vec<Document<'_>>, reading: &ReadOptions) -> (Vec<Policy>
             Err(found) => problems.extend(found),
         }
     }
-    let catalog = Arc::new(Catalog {
-        resources,
-        settings: settings.clone(),
-    });
+    let catalog = Arc::new(Catalog::new(resources, settings.clone()));
     let texts = texts.iter().enumerate();
     let policies = texts.map(|(at, text)| policy_for(&catalog, at, text));
     (policies.collect(), problems)

@@ -85,7 +85,7 @@ fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> 
          leaves the pod unchanged"
     );
     let help = format!("add the annotation `{}`", language.containers_key());
-    let place = annotations.place(&language.inject_key());
+    let place = annotations.place(language.inject_key());
     Box::new(remark(message, place, &help))
 }
 

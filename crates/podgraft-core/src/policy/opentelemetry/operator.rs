@@ -20,6 +20,9 @@ use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{MutationResult, PodFacts, Remark};
 use crate::policy::schema::did_you_mean;
 
+/// The kinds of Knative Serving. No other workloads have these names.
+const KNATIVE_KINDS: [&str; 2] = ["Service", "Configuration"];
+
 /// What one resource does to pods. Of the resources that a pod requests, the first does the work of all, so that the
 /// languages are applied in the operator's order.
 #[derive(Debug, Clone)]
@@ -53,11 +56,14 @@ impl InstrumentationMutation {
         let Some(spec) = (pod.spec)() else {
             return MutationResult::Unreadable;
         };
-        let Some(before) = InstrumentedPod::read(&spec) else {
+        let Some(mut before) = InstrumentedPod::read(&spec) else {
             return left("a container of the pod is not valid");
         };
+        if KNATIVE_KINDS.contains(&pod.kind) {
+            before.name_like_knative();
+        }
         // The pod has podgraft's marker: an earlier run injected it.
-        if pod.is_marked {
+        if (pod.is_marked)() {
             let chosen = chosen.ok();
             return match chosen.and_then(|chosen| self.outdated_agent(&chosen, &before)) {
                 Some(remark) => MutationResult::LeftAlone(vec![remark]),
@@ -258,14 +264,14 @@ fn not_requested(pod: &PodFacts<'_>) -> Skip {
     let asks = |annotations: &BTreeMap<String, String>| {
         let is_yes = |value: &String| !value.is_empty() && !value.eq_ignore_ascii_case("false");
         let mut keys = Language::ALL.into_iter().map(Language::inject_key);
-        keys.find(|key| annotations.get(key).is_some_and(is_yes))
+        keys.find(|key| annotations.get(*key).is_some_and(is_yes))
     };
     // An annotation on the workload is a mistake only if the template has no such annotation itself.
     let says_no = pod
         .annotations
         .keys()
         .any(|key| key.starts_with(&annotation("inject-")));
-    if let Some(key) = asks(pod.workload_annotations).filter(|_| !says_no) {
+    if let Some(key) = asks(&(pod.workload_annotations)()).filter(|_| !says_no) {
         let hint = "move the annotation to the pod template: the operator reads it only there";
         return skip(format!(
             "`{key}` is on the workload, not on its pod template"
@@ -364,7 +370,7 @@ fn disabled_remark(annotations: &Annotations<'_>, language: Language) -> Remark 
         "{{}} requests {language}, which is disabled in the operator, so nothing is injected for it"
     );
     Remark::warning(Code::SwitchedOff, message)
-        .at(annotations.place(&language.inject_key()))
+        .at(annotations.place(language.inject_key()))
         .help(format!(
             "if your operator enables it, use --otel-enable {language}"
         ))

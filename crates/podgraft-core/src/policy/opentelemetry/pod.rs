@@ -27,6 +27,8 @@ pub(super) struct InstrumentedPod {
 #[derive(Debug, Clone)]
 pub(super) struct InstrumentedContainer {
     fields: Map<String, Value>,
+    /// The name that a platform gives the container when it has none; empty if none does.
+    default_name: String,
     /// `env`.
     pub env: Env,
     /// The `env` that replaces [`Self::env`] if the container shares its variables with the one it was copied from.
@@ -56,6 +58,18 @@ impl InstrumentedPod {
             volumes: list(&fields, "volumes").to_vec(),
             fields,
         })
+    }
+
+    /// Names the containers that have no name as Knative does before the operator sees the pod
+    /// (`RevisionSpec.SetDefaults`).
+    pub(super) fn name_like_knative(&mut self) {
+        let is_single = self.apps.len() == 1;
+        for (index, app) in self.apps.iter_mut().enumerate() {
+            app.default_name = match is_single {
+                true => "user-container".to_owned(),
+                false => format!("user-container-{index}"),
+            };
+        }
     }
 
     /// Writes the pod spec. A list that was absent and is empty stays absent.
@@ -128,6 +142,7 @@ impl InstrumentedContainer {
         Some(InstrumentedContainer {
             env: Env::of(list(&fields, "env").to_vec()),
             shared: None,
+            default_name: String::new(),
             mounts: list(&fields, "volumeMounts").to_vec(),
             fields,
         })
@@ -152,10 +167,9 @@ impl InstrumentedContainer {
 
     /// The name of the container.
     pub(super) fn name(&self) -> &str {
-        self.fields
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        let name = self.fields.get("name").and_then(Value::as_str);
+        let name = name.filter(|name| !name.is_empty());
+        name.unwrap_or(&self.default_name)
     }
 
     /// The value of a field; `None` if it is absent or null.
