@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{
-    DocumentContent, Object, find_objects, find_pod_template, find_template_braces,
+    DocumentContent, FoundTemplate, Object, find_objects, find_pod_template, find_template_braces,
 };
 use crate::manifest::pod::{PodTemplateError, Workload, duplicate_on_path};
 use crate::manifest::workload::group_of;
@@ -103,8 +103,25 @@ impl<'a> DocumentTask<'a> {
         tree: &Tree<'_>,
         source: &Source<'_>,
     ) -> Option<Diagnostic> {
-        let path = path_of_template(tree, object)?;
+        let found = find_pod_template(tree, object.node)?;
         let (api_version, kind) = (&object.api_version, &object.kind);
+        let at = source.place(tree.span(object.node));
+        if found.is_in_list {
+            let message = format!(
+                "this {kind} of {api_version} seems to contain pod templates in the list `{}`, into \
+                 which podgraft does not inject",
+                found.path.join(".")
+            );
+            let help = match (group_of(api_version), kind.as_str()) {
+                ("template.openshift.io", "Template") => {
+                    "pass the objects that `oc process --local -o yaml -f FILE` writes"
+                }
+                _ => "podgraft injects only where keys alone lead to the pod template",
+            };
+            let note = Diagnostic::note(Code::UnknownKind, message);
+            return Some(note.at(at, "left unchanged").help(help));
+        }
+        let path = written_path(&found);
         let mut declared = self.setting.options.pod_templates.iter();
         let problem = match declared.find(|row| is_slip(row, object)) {
             Some(row) => {
@@ -118,7 +135,7 @@ impl<'a> DocumentTask<'a> {
             }
             None => {
                 let message = format!(
-                    "a {kind} of {api_version} seems to contain a pod template, but podgraft does \
+                    "this {kind} of {api_version} seems to contain a pod template, but podgraft does \
                      not know this kind"
                 );
                 let flag = format!("--pod-template {api_version}/{kind}={path}");
@@ -126,7 +143,7 @@ impl<'a> DocumentTask<'a> {
                     .help(format!("to inject into it: {flag}"))
             }
         };
-        Some(problem.at(source.place(tree.span(object.node)), "left unchanged"))
+        Some(problem.at(at, "left unchanged"))
     }
 
     /// A warning if `--pod-template` has the kind with a path that leads nowhere, and the object has something like a pod
@@ -141,7 +158,8 @@ impl<'a> DocumentTask<'a> {
         let declared = declared.find(|row| {
             row.kind == object.kind && group_of(&row.api_version) == group_of(&object.api_version)
         })?;
-        let path = path_of_template(tree, object)?;
+        let found = find_pod_template(tree, object.node);
+        let path = written_path(&found.filter(|found| !found.is_in_list)?);
         let given = declared.path.join(".");
         let message = format!(
             "this {} has nothing at `{given}`, where `--pod-template` expects its pod template",
@@ -237,12 +255,11 @@ impl<'a> DocumentTask<'a> {
 }
 
 /// The path of what looks like a pod template in the object.
-fn path_of_template(tree: &Tree<'_>, object: &Object) -> Option<String> {
-    let path = find_pod_template(tree, object.node)?;
-    Some(match path.is_empty() {
+fn written_path(found: &FoundTemplate) -> String {
+    match found.path.is_empty() {
         true => ".".to_owned(),
-        false => path.join("."),
-    })
+        false => found.path.join("."),
+    }
 }
 
 /// Whether a kind of `--pod-template` is probably meant for an object of another kind: misspelt, or without the group.

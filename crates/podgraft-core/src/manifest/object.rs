@@ -149,11 +149,46 @@ fn as_object(tree: &Tree<'_>, node: NodeId) -> Option<Object> {
     })
 }
 
+/// The place of something like a pod template in an object of an unknown kind.
+#[derive(Debug, Default)]
+pub(crate) struct FoundTemplate {
+    /// The keys that lead to it, or to the list that contains it.
+    pub path: Vec<String>,
+    /// It is in a list, so a path of keys does not lead to it.
+    pub is_in_list: bool,
+}
+
 /// Searches an object of an unknown kind for something like a pod template: a mapping with `spec.containers` whose
-/// items have a name and an image. Returns the keys that lead to it.
-pub(crate) fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Vec<String>> {
-    let mut path = Vec::new();
-    search(tree, object, &mut path).then_some(path)
+/// items have a name and an image.
+pub(crate) fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<FoundTemplate> {
+    let mut found = FoundTemplate::default();
+    if search(tree, object, &mut found.path) {
+        return Some(found);
+    }
+    found.is_in_list = true;
+    search_lists(tree, object, &mut found.path).then_some(found)
+}
+
+/// Like [`search`], for what is in a list. `path` becomes that of the list.
+fn search_lists(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
+    let has_template = |item| {
+        let mut path = Vec::new();
+        search(tree, item, &mut path) || search_lists(tree, item, &mut path)
+    };
+    if tree.kind(node).is_sequence() {
+        return tree.items(node).any(has_template);
+    }
+    for (key, value) in tree.entries(node) {
+        let Some(name) = tree.scalar(key) else {
+            continue;
+        };
+        path.push(name.to_owned());
+        if search_lists(tree, value, path) {
+            return true;
+        }
+        path.pop();
+    }
+    false
 }
 
 fn search(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
@@ -184,8 +219,12 @@ fn is_pod_template(tree: &Tree<'_>, node: NodeId) -> bool {
         return false;
     };
     let mut items = tree.items(containers).peekable();
-    items.peek().is_some()
-        && items.all(|item| tree.get(item, "name").is_some() && tree.get(item, "image").is_some())
+    // The patterns of policy engines have wildcards.
+    let is_stated = |item, key| {
+        let value = tree.get(item, key).and_then(|value| tree.scalar(value));
+        value.is_some_and(|value| !value.contains(['*', '?']))
+    };
+    items.peek().is_some() && items.all(|item| is_stated(item, "name") && is_stated(item, "image"))
 }
 
 /// Made once, because preparing the search takes as long as searching a document.
