@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::outcome::Outcome;
+use podgraft_core::policy::schema::{did_you_mean, nearest};
 
 use crate::args;
 use crate::conclude::conclude;
@@ -51,9 +52,18 @@ fn nothing_to_undo(grafted: &GraftOutcome, only: &[String]) -> Vec<Diagnostic> {
     let missing = only
         .iter()
         .filter(|name| !taken_out.contains(name.as_str()));
-    missing
-        .map(|name| no_record(&format!("nothing to undo for policy `{name}`")))
-        .collect()
+    let records = grafted.files.iter().flat_map(|file| &file.report.records);
+    let records = records.filter_map(|workload| workload.record.as_ref());
+    let policies = records.flat_map(|record| &record.policies);
+    let known: BTreeSet<&str> = policies.map(|policy| policy.policy.as_str()).collect();
+    let problem = |name: &String| {
+        let problem = no_record(&format!("nothing to undo for policy `{name}`"));
+        match nearest(name, known.iter().copied()) {
+            Some(near) => problem.help(did_you_mean(near)),
+            None => problem,
+        }
+    };
+    missing.map(problem).collect()
 }
 
 fn no_record(subject: &str) -> Diagnostic {

@@ -7,11 +7,12 @@ use crate::manifest::pod::Workload;
 use crate::options::{Options, RemovalSelection};
 use crate::outcome::{Outcome, PolicyReport};
 use crate::ownership::{WorkloadKey, marked_policies};
+use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::explain_refusal;
 use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::lock::LockedRecordError;
 use crate::record::words::{forced_undo_command, words_of};
-use crate::record::{MARKER, RecordError};
+use crate::record::{MARKER, RecordError, RecordPaths};
 use crate::source::{Place, Source};
 use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
@@ -73,8 +74,14 @@ pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -
         words_of(path),
         workload.title()
     );
-    let problem =
-        Diagnostic::error(Code::ChangedSince, message).at(workload.name_place(), "this workload");
+    let paths = RecordPaths::of(&workload.pod_kind.path);
+    let places = RecordedPlaces::of(workload.tree, workload.object.node, paths);
+    let changed = places.nodes_to(path).pop().filter(|_| places.has(path));
+    let problem = Diagnostic::error(Code::ChangedSince, message);
+    let problem = match changed {
+        Some(node) => problem.at(workload.place(node), "changed here"),
+        None => problem.at(workload.name_place(), "this workload"),
+    };
     problem.help(format!(
         "to remove it anyway: {}",
         forced_undo_command(policy, &workload.source.name)

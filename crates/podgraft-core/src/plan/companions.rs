@@ -176,15 +176,11 @@ impl RuleContext<'_, '_> {
             ),
             Err(fault) => fault,
         };
-        let (at, label) = match fault.variable {
-            Some(at) => (at, "this variable"),
-            None => (generate.at.clone(), "of this object"),
-        };
-        let problem = Diagnostic::error(fault.code, fault.message)
-            .at(self.policy.text.place(at), label)
-            .at(self.workload.name_place(), "for this workload");
-        let help = fault.help;
-        Err(vec![Diagnostic { help, ..problem }])
+        let at = (generate.at.clone(), "of this object");
+        let problem = fault.into_diagnostic(&self.policy.text, at);
+        Err(vec![
+            problem.at(self.workload.name_place(), "for this workload"),
+        ])
     }
 
     /// The digests of the object of this name that an earlier run generated for this policy and workload. In the lines of

@@ -57,7 +57,7 @@ impl<'t> RecordedPlaces<'t> {
     }
 
     /// The nodes on the way from the object to what a path names, as far as they are there.
-    pub(super) fn nodes_to(&self, path: &str) -> Vec<NodeId> {
+    pub(crate) fn nodes_to(&self, path: &str) -> Vec<NodeId> {
         let segments = self.paths.paths.segments(path);
         let mut part = self.draft.root();
         let parts = (0..segments.len()).map_while(|depth| {

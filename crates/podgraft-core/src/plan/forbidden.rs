@@ -68,14 +68,14 @@ fn forbidden(
         return None;
     }
     let message = format!(
-        "policy `{}` would add `{}` to {title}",
-        subject.policy.identity, found.excerpt
+        "policy `{}` would add `{}` to {title}, and `{}` is forbidden",
+        subject.policy.identity, found.excerpt, found.danger
     );
     let problem = Diagnostic::error(Code::Forbidden, message)
         .at(subject.workload.name_place(), "this workload")
         .at(
             subject.policy.text.place(at.clone()),
-            format!("`{}` is forbidden in this run", found.danger),
+            "forbidden in this run",
         );
     Some(problem.help("change the policy, skip it, or remove the word from `--forbid` or `forbid`"))
 }

@@ -277,14 +277,7 @@ impl Document<'_> {
 
     /// The diagnostic for a template error: at the variable that caused it, or at the text.
     pub fn fault(&self, fault: TemplateError) -> Diagnostic {
-        let diagnostic = match fault.variable {
-            Some(at) => Diagnostic::error(fault.code, fault.message)
-                .at(self.file.place(at), "this variable"),
-            None => self.error(fault.code, &fault.path, fault.message),
-        };
-        Diagnostic {
-            help: fault.help,
-            ..diagnostic
-        }
+        let at = (self.span(&fault.path), "here");
+        fault.into_diagnostic(&self.file, at)
     }
 }

@@ -6,11 +6,13 @@ use std::ops::Range;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+use super::PolicyFile;
 use super::document::KEY_LIMIT;
 use super::expression::{Evaluator, Expression, ExpressionResult};
 use super::replacement::put_all;
 use super::vocabulary::{ExpressionUses, Vocabulary};
-use crate::diagnostic::{Code, unless};
+use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::source::Place;
 use crate::yaml::value::Path;
 
 /// The values of a policy's parameters; `None` for one without a value.
@@ -30,6 +32,8 @@ pub struct TemplateError {
     /// The byte range of the variable that failed, if the error is in a variable. The diagnostic points there instead
     /// of at the text that reads it.
     pub variable: Option<Range<usize>>,
+    /// Places in manifests that it is about, with labels.
+    pub places: Vec<(Place, &'static str)>,
 }
 
 impl TemplateError {
@@ -41,6 +45,27 @@ impl TemplateError {
             message: message.into(),
             help: Some(help.into()),
             variable: None,
+            places: Vec::new(),
+        }
+    }
+
+    /// The error with its places: the variable that failed, else the given range of the policy's file, and those in
+    /// manifests.
+    pub(crate) fn into_diagnostic(
+        self,
+        file: &PolicyFile,
+        (at, label): (Range<usize>, &str),
+    ) -> Diagnostic {
+        let (at, label) = match self.variable {
+            Some(at) => (at, "this variable"),
+            None => (at, label),
+        };
+        let problem = Diagnostic::error(self.code, self.message).at(file.place(at), label);
+        let places = self.places.into_iter();
+        let problem = places.fold(problem, |problem, (place, label)| problem.at(place, label));
+        Diagnostic {
+            help: self.help,
+            ..problem
         }
     }
 

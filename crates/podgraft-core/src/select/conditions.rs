@@ -61,16 +61,8 @@ impl WorkloadFacts<'_, '_> {
         condition: &MatchCondition,
         fault: TemplateError,
     ) -> Diagnostic {
-        let (at, label) = match fault.variable {
-            Some(at) => (at, "this variable"),
-            None => (condition.at.clone(), "in this condition"),
-        };
-        let problem = Diagnostic::error(fault.code, fault.message)
-            .at(policy.text.place(at), label)
-            .at(self.workload.name_place(), "for this workload");
-        match fault.help {
-            Some(help) => problem.help(help),
-            None => problem,
-        }
+        let at = (condition.at.clone(), "in this condition");
+        let problem = fault.into_diagnostic(&policy.text, at);
+        problem.at(self.workload.name_place(), "for this workload")
     }
 }

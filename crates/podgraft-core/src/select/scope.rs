@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Code;
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, UnclearObject};
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
 use crate::policy::Policy;
@@ -104,11 +104,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
         match self.inventory.looked_up(name) {
             Ok(found) => Ok(found.cloned()),
-            Err(doubt) => Err(TemplateError::new(
-                Code::UnclearObject,
-                doubt.message,
-                doubt.help,
-            )),
+            Err(doubt) => Err(unclear(doubt)),
         }
     }
 
@@ -119,7 +115,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         };
         self.inventory
             .namespace_object(name)
-            .map_err(|doubt| TemplateError::new(Code::UnclearObject, doubt.message, doubt.help))
+            .map_err(unclear)
             .map(|found| found.cloned())
     }
 
@@ -285,5 +281,12 @@ fn kind_of(container: &Container<'_>) -> &'static str {
         ContainerListKey::Containers => "Container",
         ContainerListKey::InitContainers if container.is_native_sidecar => "Sidecar",
         ContainerListKey::InitContainers => "InitContainer",
+    }
+}
+
+fn unclear(doubt: UnclearObject) -> TemplateError {
+    TemplateError {
+        places: doubt.places,
+        ..TemplateError::new(Code::UnclearObject, doubt.message, doubt.help)
     }
 }
