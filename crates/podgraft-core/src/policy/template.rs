@@ -33,7 +33,7 @@ pub struct TemplateError {
     /// of at the text that reads it.
     pub variable: Option<Range<usize>>,
     /// Places in manifests that it is about, with labels.
-    pub places: Vec<(Place, &'static str)>,
+    pub places: Box<[(Place, &'static str)]>,
 }
 
 impl TemplateError {
@@ -45,7 +45,7 @@ impl TemplateError {
             message: message.into(),
             help: Some(help.into()),
             variable: None,
-            places: Vec::new(),
+            places: Box::default(),
         }
     }
 

@@ -286,7 +286,7 @@ fn kind_of(container: &Container<'_>) -> &'static str {
 
 fn unclear(doubt: UnclearObject) -> TemplateError {
     TemplateError {
-        places: doubt.places,
+        places: doubt.places.into(),
         ..TemplateError::new(Code::UnclearObject, doubt.message, doubt.help)
     }
 }

@@ -117,7 +117,7 @@ impl Catalog {
     ) -> Result<usize, (String, String)> {
         let is_named = |at: &usize| self.resources[*at].name == name;
         let found = candidate_namespaces(pod, namespace)
-            .find_map(|home| self.of_namespace(home).filter(is_named).next_back());
+            .find_map(|home| self.of_namespace(home).rfind(is_named));
         found.ok_or_else(|| {
             (
                 format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),

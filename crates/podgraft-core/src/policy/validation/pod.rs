@@ -1,6 +1,7 @@
 //! Validates the fields of a pod spec, except for containers and volumes.
 
 use core::net::IpAddr;
+use std::collections::BTreeSet;
 
 use super::Checker;
 use super::container::MAX_USER_ID;
@@ -15,7 +16,7 @@ impl<'v> Checker<'v> {
         self.simple_pod_fields();
         self.labels("nodeSelector");
         self.each("tolerations", Self::toleration);
-        self.each("topologySpreadConstraints", Self::spread_constraint);
+        self.spread_constraints();
         self.each("hostAliases", |checker| {
             checker.required_text("ip", check_address);
             checker.texts("hostnames", names::check_dns_subdomain);
@@ -28,7 +29,9 @@ impl<'v> Checker<'v> {
         });
         self.each("resourceClaims", |checker| {
             let sources = ["resourceClaimName", "resourceClaimTemplateName"];
-            checker.one_of(&sources, "a claim of `resourceClaims`");
+            if let Some(source) = checker.one_of(&sources, "a claim of `resourceClaims`") {
+                checker.text(source, names::check_dns_subdomain);
+            }
             checker.required_text("name", names::check_dns_label);
         });
         self.amounts("overhead");
@@ -68,6 +71,21 @@ impl<'v> Checker<'v> {
         self.text("runtimeClassName", names::check_dns_subdomain);
     }
 
+    /// Checks `topologySpreadConstraints` (`validateTopologySpreadConstraints` of Kubernetes).
+    fn spread_constraints(&mut self) {
+        let mut known = BTreeSet::new();
+        self.each("topologySpreadConstraints", |checker| {
+            checker.spread_constraint();
+            let [topology, when] = ["topologyKey", "whenUnsatisfiable"].map(|key| checker.text_at(key));
+            if !known.insert((topology, when)) {
+                checker.report_rule(format!(
+                    "has the `topologyKey` and the `whenUnsatisfiable` of an earlier one (`{topology}`, \
+                     `{when}`)"
+                ));
+            }
+        });
+    }
+
     fn spread_constraint(&mut self) {
         self.number("maxSkew", 1..=i64::MAX);
         self.needs_text("topologyKey");
@@ -81,9 +99,19 @@ impl<'v> Checker<'v> {
         if self.is_stated("minDomains") && !is_hard {
             self.report_rule("has `minDomains`, which requires `whenUnsatisfiable: DoNotSchedule`");
         }
-        if self.is_stated("matchLabelKeys") && !self.is_stated("labelSelector") {
-            self.report_rule("has `matchLabelKeys`, which requires `labelSelector`");
+        self.label_keys("matchLabelKeys");
+    }
+
+    /// Checks the keys of labels of the pod, which are added to `labelSelector` (`validateLabelKeys` of Kubernetes).
+    fn label_keys(&mut self, key: &'static str) {
+        if self.list(key).is_empty() {
+            return;
         }
+        if !self.is_stated("labelSelector") {
+            self.report_rule(format!("has `{key}`, which requires `labelSelector`"));
+            return;
+        }
+        self.texts(key, names::check_label_key);
     }
 
     /// Checks the resources of the pod as a whole.
@@ -163,9 +191,7 @@ impl<'v> Checker<'v> {
             checker.visit_key(REQUIRED, Self::node_selector);
             checker.each(PREFERRED, |checker| {
                 checker.number("weight", 1..=100);
-                checker.visit_key("preference", |checker| {
-                    checker.expressions(&NODE_OPERATORS);
-                });
+                checker.visit_key("preference", Self::node_selector_term);
             });
         });
         for key in ["podAffinity", "podAntiAffinity"] {
@@ -184,7 +210,23 @@ impl<'v> Checker<'v> {
             self.report_rule("must have a term in `nodeSelectorTerms`");
         }
         self.each("nodeSelectorTerms", |checker| {
-            checker.expressions(&NODE_OPERATORS);
+            checker.node_selector_term();
+            checker.each("matchExpressions", |checker| {
+                checker.texts("values", names::check_label_value);
+            });
+        });
+    }
+
+    /// Checks a term of a node selector (`ValidateNodeSelectorTerm` of Kubernetes).
+    fn node_selector_term(&mut self) {
+        self.expressions(&NODE_OPERATORS);
+        self.each("matchFields", |checker| {
+            checker.word("operator", &["In", "NotIn"]);
+            checker.word("key", &["metadata.name"]);
+            if checker.list("values").len() != 1 {
+                checker.report_rule("must have one entry in `values`");
+            }
+            checker.texts("values", names::check_dns_subdomain);
         });
     }
 
@@ -194,11 +236,18 @@ impl<'v> Checker<'v> {
         for key in ["labelSelector", "namespaceSelector"] {
             self.visit_key(key, Self::label_selector);
         }
+        self.texts("namespaces", names::check_dns_label);
+        for key in ["matchLabelKeys", "mismatchLabelKeys"] {
+            self.label_keys(key);
+        }
     }
 
     fn label_selector(&mut self) {
         self.labels("matchLabels");
         self.expressions(&LABEL_OPERATORS);
+        self.each("matchExpressions", |checker| {
+            checker.texts("values", names::check_label_value);
+        });
     }
 
     /// Checks the mapping of labels at a key.

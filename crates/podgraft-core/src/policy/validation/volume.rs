@@ -131,6 +131,25 @@ impl<'v> Checker<'v> {
                  `volumeClaimTemplate.spec.resources.requests`",
             );
         }
+        self.visit_key("volumeClaimTemplate", |checker| {
+            checker.visit_key("spec", |checker| {
+                checker.visit_key("resources", Self::claimed_amounts);
+            });
+        });
+    }
+
+    /// Checks the quantities of a volume claim (`ValidatePersistentVolumeClaimSpec` of Kubernetes).
+    fn claimed_amounts(&mut self) {
+        for kind in ["requests", "limits"] {
+            self.amounts(kind);
+        }
+        self.visit_key("requests", |checker| {
+            checker.visit_key("storage", |checker| {
+                if quantity::of_view(checker.value) == Some(0) {
+                    checker.add("the quantity of storage must be greater than zero");
+                }
+            });
+        });
     }
 
     fn projected(&mut self) {
