@@ -9,7 +9,9 @@ use crate::plan::draft::{Draft, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
-use super::emit::{BlockStyle, FlowStyle, block_item, block_value, flow_value, needs_line_end};
+use super::emit::{
+    BlockStyle, FlowStyle, block_at_end, block_item, block_value, flow_value, needs_line_end,
+};
 use super::layout::{block_style, column, column_of, line_behind, line_end};
 use super::remove::not_key_and_value;
 use super::text_cache::TextCache;
@@ -231,7 +233,8 @@ impl Lowering<'_, '_> {
                     return Ok(());
                 }
                 let from = self.behind_colon(key, node)?;
-                self.replace_range(from, end, &self.with_last_line_end(text, end, value));
+                let text = self.with_last_line_end(text, end, value);
+                self.replace_range(from..end, &text, block_at_end(value).is_some());
                 Ok(())
             }
             ParentContext::BlockItem(dash) => {
@@ -244,11 +247,8 @@ impl Lowering<'_, '_> {
                     }
                     false => block_item(value, start_column, width, style),
                 };
-                self.replace_range(
-                    dash + 1,
-                    end,
-                    &self.with_last_line_end(text, end, value)[1..],
-                );
+                let text = self.with_last_line_end(text, end, value);
+                self.replace_range(dash + 1..end, &text[1..], block_at_end(value).is_some());
                 Ok(())
             }
         }
@@ -323,8 +323,14 @@ impl Lowering<'_, '_> {
         Ok(head)
     }
 
-    /// Replaces a range by a text. If a comment follows the range on its line, further lines of the text go behind it.
-    fn replace_range(&mut self, from: usize, to: usize, text: &str) {
+    /// Replaces a range by a text. A comment that follows a range of several lines stays at the end of the last line. One
+    /// behind a single line stays there, and further lines of the text go behind it; so does one that would become part
+    /// of a block scalar.
+    fn replace_range(&mut self, range: Range<usize>, text: &str, ends_in_block_scalar: bool) {
+        let Range {
+            start: from,
+            end: to,
+        } = range;
         let source = self.tree.text();
         // The span of a `|+` block includes its last line end, which must stay.
         let taken = &source[from..to];
@@ -334,9 +340,12 @@ impl Lowering<'_, '_> {
                 .map_or(taken, |rest| rest.trim_end_matches('\r'))
                 .len();
         let to = to - line_end_taken;
-        let (head, tail) = text
-            .find(['\r', '\n'])
-            .map_or((text, ""), |at| text.split_at(at));
+        let has_lines = source[from..to].trim_start().contains('\n');
+        let first_end = match has_lines && !ends_in_block_scalar {
+            true => None,
+            false => text.find(['\r', '\n']),
+        };
+        let (head, tail) = first_end.map_or((text, ""), |at| text.split_at(at));
         self.edits.push(Edit {
             at: from..to,
             text: head.into(),
