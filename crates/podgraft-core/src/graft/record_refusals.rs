@@ -30,6 +30,7 @@ impl DocumentTask<'_> {
         changed: &[Drift],
     ) -> Vec<Diagnostic> {
         let mut problems = Vec::new();
+        let places = places_of(workload);
         for drift in changed {
             let reports = policies.iter();
             let reports = reports.filter(|report| *report.policy == *drift.policy);
@@ -40,7 +41,7 @@ impl DocumentTask<'_> {
             let has_failed = outcomes
                 .iter()
                 .any(|outcome| matches!(outcome, Outcome::Failed(_)));
-            let problem = changed_since(workload, &drift.policy, &drift.path);
+            let problem = changed_since(workload, &places, drift);
             let stays = match is_gone {
                 true if !self.setting.options.force => {
                     problems.push(problem);
@@ -68,15 +69,24 @@ impl DocumentTask<'_> {
     }
 }
 
-pub(super) fn changed_since(workload: &Workload<'_>, policy: &str, path: &str) -> Diagnostic {
+/// The places of a workload, for the paths of its record.
+pub(super) fn places_of<'t>(workload: &Workload<'t>) -> RecordedPlaces<'t> {
+    let paths = RecordPaths::of(&workload.pod_kind.path);
+    RecordedPlaces::of(workload.tree, workload.object.node, paths)
+}
+
+pub(super) fn changed_since(
+    workload: &Workload<'_>,
+    places: &RecordedPlaces<'_>,
+    drift: &Drift,
+) -> Diagnostic {
+    let Drift { policy, path, .. } = drift;
     let message = format!(
         "{} of {} was changed after policy `{policy}` injected it",
         words_of(path),
         workload.title()
     );
-    let paths = RecordPaths::of(&workload.pod_kind.path);
-    let places = RecordedPlaces::of(workload.tree, workload.object.node, paths);
-    let changed = places.nodes_to(path).pop().filter(|_| places.has(path));
+    let changed = places.node(path);
     let problem = Diagnostic::error(Code::ChangedSince, message);
     let problem = match changed {
         Some(node) => problem.at(workload.place(node), "changed here"),

@@ -30,7 +30,7 @@ use super::lost_text::gives_back;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, generated, prune, restore_end, unended};
-use super::record_refusals::{changed_since, reason_of};
+use super::record_refusals::{changed_since, places_of, reason_of};
 use super::recorded::RecordedDocument;
 
 /// The result of undoing an edited document.
@@ -353,11 +353,10 @@ fn report_inexact_undo(
             .iter()
             .map(|entry| &entry.workload)
             .find(|workload| workload.object.node == recorded.node);
-        let changed = taken.changed.iter().zip(workload.into_iter().cycle());
-        problems
-            .extend(changed.map(|(changed, workload)| {
-                changed_since(workload, &changed.policy, &changed.path)
-            }));
+        let Some(workload) = workload else { continue };
+        let places = places_of(workload);
+        let changed = taken.changed.iter();
+        problems.extend(changed.map(|drift| changed_since(workload, &places, drift)));
     }
     if problems.is_empty() {
         problems.push(inexact_undo(difference).at(pair.source.place(0..0), "in this document"));

@@ -56,8 +56,13 @@ impl<'t> RecordedPlaces<'t> {
         self.paths.get(&self.draft, path).is_some()
     }
 
+    /// The node at a path. `None` if there is none.
+    pub(crate) fn node(&self, path: &str) -> Option<NodeId> {
+        self.draft.origin(&self.paths.get(&self.draft, path)?)
+    }
+
     /// The nodes on the way from the object to what a path names, as far as they are there.
-    pub(crate) fn nodes_to(&self, path: &str) -> Vec<NodeId> {
+    pub(super) fn nodes_to(&self, path: &str) -> Vec<NodeId> {
         let segments = self.paths.paths.segments(path);
         let mut part = self.draft.root();
         let parts = (0..segments.len()).map_while(|depth| {

@@ -1,23 +1,20 @@
 //! Restores the order of items, and keeps what an API server filled in.
 
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::manifest::references::count_filled;
 use crate::yaml::value::is_equal;
 
 use super::live::{adopt_live, is_live};
-use super::path::{RecordPaths, identities, is_aligned};
+use super::path::{RecordPaths, escape, identities, is_aligned};
 use super::renamed::affects;
 use super::{Record, digest};
 
 /// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
 /// Also keeps what an API server filled in.
 pub(crate) fn restore_order(target: &mut Value, current: &Value) {
-    arrange_under("", target, current);
-    if is_live(current) {
-        adopt_live(target, current);
-    }
+    restore(Arrangement::default(), target, current);
 }
 
 /// Like [`restore_order`], for a workload with this record, which has the digests of what is planned: items that a policy
@@ -29,20 +26,21 @@ pub(crate) fn restore_order_around(
     target: &mut Value,
     current: &Value,
 ) {
-    let paths = record.paths();
     let effects = || record.policies.iter().map(|policy| &policy.effects);
     let replaced = effects().flat_map(|effects| effects.replaced.keys());
     let replaced = replaced.filter(|path| !(notes_order && is_list_of_variables(path)));
-    let whole: Vec<(&String, Value)> = effects()
-        .flat_map(|effects| effects.added.keys())
-        .chain(replaced)
-        .filter_map(|path| Some((path, paths.get(target, path)?.clone())))
-        .collect();
-    arrange_under("", target, current);
-    for (path, planned) in whole {
-        if let Some(arranged) = paths.get_mut(target, path) {
-            *arranged = planned;
-        }
+    let added = effects().flat_map(|effects| effects.added.keys());
+    let arrangement = Arrangement {
+        fixed: added.chain(replaced).map(String::as_str).collect(),
+        paths: Some(record.paths()),
+        segments: Vec::new(),
+    };
+    restore(arrangement, target, current);
+}
+
+fn restore(mut arrangement: Arrangement<'_>, target: &mut Value, current: &Value) {
+    if !is_equal(target, current) {
+        arrangement.value("", target, current);
     }
     if is_live(current) {
         adopt_live(target, current);
@@ -85,63 +83,84 @@ fn is_list_of_variables(path: &str) -> bool {
     path.ends_with("/env")
 }
 
-fn arrange_under(key: &str, target: &mut Value, current: &Value) {
-    if is_equal(target, current) {
-        return;
-    }
-    match (target, current) {
-        (Value::Object(target), Value::Object(current)) => arrange_fields(target, current),
-        (Value::Array(target), Value::Array(current)) if is_aligned(key) => {
-            arrange_items(key, target, current)
-        }
-        _ => {}
-    }
+/// Arranges the items of a value like those of another one.
+#[derive(Default)]
+struct Arrangement<'r> {
+    /// The paths of values that stay as they are.
+    fixed: HashSet<&'r str>,
+    paths: Option<RecordPaths>,
+    /// The escaped keys and the identities that lead to the current value, if any value is fixed.
+    segments: Vec<String>,
 }
 
-fn arrange_fields(target: &mut Map<String, Value>, current: &Map<String, Value>) {
-    for (key, value) in target.iter_mut() {
-        if let Some(current) = current.get(key) {
-            arrange_under(key, value, current);
+impl Arrangement<'_> {
+    fn value(&mut self, key: &str, target: &mut Value, current: &Value) {
+        match (target, current) {
+            (Value::Object(target), Value::Object(current)) => self.fields(target, current),
+            (Value::Array(target), Value::Array(current)) if is_aligned(key) => {
+                self.items(key, target, current);
+            }
+            _ => {}
         }
     }
-}
 
-fn arrange_items(key: &str, target: &mut Vec<Value>, current: &[Value]) {
-    let (target_names, current_names) = (identities(key, target), identities(key, current));
-    let current_places: HashMap<&str, usize> = current_names
-        .iter()
-        .enumerate()
-        .map(|(index, name)| (name.as_str(), index))
-        .collect();
-    let place_of = |index: usize| current_places.get(target_names[index].as_str()).copied();
-    let mut in_order: Vec<usize> = (0..target_names.len())
-        .filter(|&index| place_of(index).is_some())
-        .collect();
-    let places = in_order.clone();
-    in_order.sort_by_key(|&index| place_of(index));
-    // Only the items that are in `current` exchange their positions.
-    let exchanged = (places != in_order).then(|| {
-        let mut arranged = target.clone();
-        for (&place, &from) in places.iter().zip(&in_order) {
-            arranged[place] = target[from].clone();
+    /// Arranges a value in the current one.
+    fn inner(&mut self, segment: &str, key: &str, target: &mut Value, current: &Value) {
+        if is_equal(target, current) {
+            return;
         }
-        arranged
-    });
-    // A restored variable stands before its users.
-    let keeps_references =
-        |arranged: &Vec<Value>| key != "env" || count_filled(arranged) >= count_filled(target);
-    let Some(mut arranged) = exchanged.filter(keeps_references) else {
-        for index in places {
-            if let Some(current_index) = place_of(index) {
-                arrange_under("", &mut target[index], &current[current_index]);
+        let Some(paths) = &self.paths else {
+            return self.value(key, target, current);
+        };
+        self.segments.push(segment.to_owned());
+        if !self.fixed.contains(&*paths.write(&self.segments)) {
+            self.value(key, target, current);
+        }
+        self.segments.pop();
+    }
+
+    fn fields(&mut self, target: &mut Map<String, Value>, current: &Map<String, Value>) {
+        for (key, value) in target.iter_mut() {
+            if let Some(current) = current.get(key) {
+                self.inner(&escape(key), key, value, current);
             }
         }
-        return;
-    };
-    for (&place, &from) in places.iter().zip(&in_order) {
-        if let Some(index) = place_of(from) {
-            arrange_under("", &mut arranged[place], &current[index]);
+    }
+
+    fn items(&mut self, key: &str, target: &mut Vec<Value>, current: &[Value]) {
+        let (target_names, current_names) = (identities(key, target), identities(key, current));
+        let current_places: HashMap<&str, usize> = current_names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (name.as_str(), index))
+            .collect();
+        let place_of = |index: usize| current_places.get(target_names[index].as_str()).copied();
+        let places: Vec<usize> = (0..target_names.len())
+            .filter(|&index| place_of(index).is_some())
+            .collect();
+        let mut sources = places.clone();
+        sources.sort_by_key(|&index| place_of(index));
+        // Only the items that are in `current` exchange their positions.
+        if places != sources {
+            let mut exchanged = target.clone();
+            for (&place, &source) in places.iter().zip(&sources) {
+                exchanged[place] = target[source].clone();
+            }
+            // A restored variable stands before its users.
+            match key != "env" || count_filled(&exchanged) >= count_filled(target) {
+                true => *target = exchanged,
+                false => sources.clone_from(&places),
+            }
+        }
+        for (&place, &source) in places.iter().zip(&sources) {
+            if let Some(index) = place_of(source) {
+                self.inner(
+                    &target_names[source],
+                    "",
+                    &mut target[place],
+                    &current[index],
+                );
+            }
         }
     }
-    *target = arranged;
 }

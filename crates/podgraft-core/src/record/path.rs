@@ -334,23 +334,6 @@ impl RecordPaths {
         }
         Some(value)
     }
-
-    /// Like [`RecordPaths::get`], to change the value.
-    pub(super) fn get_mut<'v>(&self, object: &'v mut Value, path: &str) -> Option<&'v mut Value> {
-        let (mut value, mut list) = (object, "");
-        for segment in self.segments(path) {
-            value = match value {
-                Value::Object(map) => map.get_mut(&*unescape(segment))?,
-                Value::Array(items) => {
-                    let at = index_in(list, items, segment)?;
-                    &mut items[at]
-                }
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
-            };
-            list = segment;
-        }
-        Some(value)
-    }
 }
 
 fn escaped(segments: &[impl AsRef<str>]) -> Vec<String> {
