@@ -228,7 +228,7 @@ pub fn parse_kube_version(text: &str) -> Result<u32, String> {
 }
 
 impl ImageEnv {
-    /// Parses `CONTAINER:NAME=VALUE`.
+    /// Parses `CONTAINER:NAME=VALUE`. An empty name of the container is for one that has none, as in a Knative Service.
     ///
     /// # Errors
     /// If the text has another form.
@@ -236,7 +236,7 @@ impl ImageEnv {
         const WANTED: &str = "expected CONTAINER:NAME=VALUE";
         let (target, value) = text.split_once('=').ok_or(WANTED)?;
         let (container, name) = target.split_once(':').ok_or(WANTED)?;
-        if container.is_empty() || name.is_empty() {
+        if name.is_empty() {
             return Err(WANTED.to_owned());
         }
         Ok(ImageEnv {
@@ -304,6 +304,14 @@ mod tests {
         ] {
             assert!(PodTemplatePath::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_variable_of_an_image_may_be_for_a_container_without_a_name() {
+        let unnamed = ImageEnv::parse(":JAVA_TOOL_OPTIONS=-Xmx1g").unwrap();
+        assert_eq!(unnamed.container, "");
+        assert!(ImageEnv::parse("app:=x").is_err());
+        assert!(ImageEnv::parse("A=x").is_err());
     }
 
     #[test]

@@ -101,7 +101,9 @@ pub(super) fn refuse_duplicate_in_pod(workload: &Workload<'_>) -> Option<Diagnos
 
 /// Refuses the second of two equal keys.
 pub(super) fn duplicate_in(tree: &Tree<'_>, key: NodeId, source: &Source<'_>) -> Diagnostic {
-    let place = source.place(tree.span(key));
+    let at = tree.span(key);
+    let is_at_line_start = tree.text()[..at.start].ends_with('\n');
+    let place = source.place(at);
     let key = tree.scalar(key).unwrap_or_default();
     if key == "<<" {
         let message = "this `<<` merges a key that is already defined in the same mapping";
@@ -113,9 +115,16 @@ pub(super) fn duplicate_in(tree: &Tree<'_>, key: NodeId, source: &Source<'_>) ->
             .help("move the `<<` to the start of its mapping, or remove one of the two keys");
     }
     let message = format!("the key `{key}` is defined twice in one mapping");
+    let help = match key {
+        "apiVersion" | "kind" if is_at_line_start => {
+            "if another object begins here, put a line with only `---` above it; otherwise, remove \
+             one of the two"
+        }
+        _ => "remove one of them: YAML readers disagree about which one counts",
+    };
     Diagnostic::error(Code::DuplicateKey, message)
         .at(place, "second definition")
-        .help("remove one of them: YAML readers disagree about which one counts")
+        .help(help)
 }
 
 pub(super) fn untyped(list_kind: &str, place: Place) -> Diagnostic {

@@ -8,7 +8,7 @@ use crate::change::{ChangeTarget, ContainerItem, Operation, PodItem};
 use crate::diagnostic::Code;
 use crate::manifest::pod::{Container, ContainerListKey};
 use crate::policy::{PolicyValue, Position, SidecarType};
-use crate::record::name_field;
+use crate::record::{identity_of_item, name_field};
 use crate::wording::shell_path;
 use crate::yaml::value::field;
 
@@ -285,7 +285,7 @@ impl<'t> Planner<'_, 't> {
             "ports",
             item,
             ContainerItem::Port,
-            number,
+            &identity_of_item("ports", &item.value),
             |planner, ports| {
                 let is_same = |part: &DraftValue| planner.port_identity(part) == wanted;
                 planner.draft.find_item(ports, is_same)
