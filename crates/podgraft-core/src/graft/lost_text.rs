@@ -76,12 +76,18 @@ impl DocumentTask<'_> {
             let tree = parse(&text);
             tree.is_ok_and(|tree| is_planned(&tree, pair.tree, pending))
         };
-        let pieces = differences(&undone.text, pair.original());
-        let pieces = pieces.into_iter().take(MAX_PIECES);
-        let pieces = pieces.filter_map(|piece| in_output(piece, &undone.edits));
-        let given_back: Vec<Edit> = pieces
-            .filter(|piece| is_right(std::slice::from_ref(piece)))
-            .collect();
+        let accepted = |piece: Edit| {
+            let piece = in_output(piece, &undone.edits)?;
+            is_right(std::slice::from_ref(&piece)).then_some(piece)
+        };
+        let pieces = differences(&undone.text, pair.original()).into_iter();
+        let given_back = pieces.take(MAX_PIECES).flat_map(|piece| {
+            let whole = accepted(piece.whole);
+            let lines = whole.is_none().then_some(piece.lines).into_iter().flatten();
+            let lines = lines.take(MAX_PIECES).filter_map(accepted);
+            whole.into_iter().chain(lines).collect::<Vec<Edit>>()
+        });
+        let given_back: Vec<Edit> = given_back.collect();
         let result = splice_text(&output, &given_back);
         let is_right = !given_back.is_empty()
             && is_right(&given_back)
@@ -110,8 +116,15 @@ pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_
     taken.any(|path| !takes(record, path))
 }
 
+/// A piece of text that differs.
+struct DifferentPiece {
+    whole: Edit,
+    /// Its lines one by one, if both texts have the same number of lines there.
+    lines: Vec<Edit>,
+}
+
 /// The edits, by lines, that make the original text of the undone one.
-fn differences(undone: &str, original: &str) -> Vec<Edit> {
+fn differences(undone: &str, original: &str) -> Vec<DifferentPiece> {
     let old: Vec<&str> = undone.split_inclusive('\n').collect();
     let new: Vec<&str> = original.split_inclusive('\n').collect();
     let mut starts = vec![0];
@@ -132,20 +145,18 @@ fn differences(undone: &str, original: &str) -> Vec<Edit> {
             text: added.to_owned().into(),
         }
     };
-    let mut edits = Vec::new();
-    for change in changes {
+    let pieces = changes.map(|change| {
         let (old_lines, new_lines) = (change.old_range(), change.new_range());
-        // Lines that are replaced one by one can also be given back one by one.
-        match old_lines.len() == new_lines.len() {
-            true => edits.extend(
-                old_lines
-                    .zip(new_lines)
-                    .map(|(old, new)| edit(old..old + 1, new..new + 1)),
-            ),
-            false => edits.push(edit(old_lines, new_lines)),
+        let pairs = old_lines.clone().zip(new_lines.clone());
+        let lines = pairs.filter(|_| old_lines.len() == new_lines.len());
+        DifferentPiece {
+            lines: lines
+                .map(|(old, new)| edit(old..old + 1, new..new + 1))
+                .collect(),
+            whole: edit(old_lines.clone(), new_lines),
         }
-    }
-    edits
+    });
+    pieces.collect()
 }
 
 /// Whether a text has each comment of the output as often as the original, and no other one more often. A comment may

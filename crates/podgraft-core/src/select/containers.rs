@@ -158,14 +158,7 @@ pub(crate) fn reason_for_no_container(
     let containers = workload.containers().iter();
     let containers = containers.filter(|container| !base.left_out.contains(&container.node));
     let rejections: Vec<(&str, Rejection<'_>)> = containers.map(rejection_of).collect();
-    // What is in another list is only worth a word where that is all that can be said.
-    let is_elsewhere =
-        |(_, rejection): &&(&str, Rejection<'_>)| matches!(rejection, Rejection::List);
-    let is_elsewhere_all = rejections.iter().all(|rejection| is_elsewhere(&rejection));
-    let shown = rejections
-        .iter()
-        .filter(|rejection| is_elsewhere_all || !is_elsewhere(rejection));
-    let shown: Vec<&(&str, Rejection<'_>)> = shown.collect();
+    let shown = most_relevant(choice, &rejections);
     if shown
         .iter()
         .all(|(_, rejection)| matches!(rejection, Rejection::Name))
@@ -181,6 +174,20 @@ pub(crate) fn reason_for_no_container(
         reasons.push(format!("and {} more", shown.len() - MAX_REASONS));
     }
     Some(reasons.join(", "))
+}
+
+/// The rejections of containers with a wanted name; without any, those of the wanted lists, and else all.
+fn most_relevant<'r, 'c>(
+    choice: &ContainerChoice,
+    rejections: &'r [(&'r str, Rejection<'c>)],
+) -> Vec<&'r (&'r str, Rejection<'c>)> {
+    let is_named = |name: &str| !choice.names.is_empty() && matches_any(&choice.names, name);
+    let named = rejections.iter().filter(|(name, _)| is_named(name));
+    let in_list = rejections.iter();
+    let in_list = in_list.filter(|(_, rejection)| !matches!(rejection, Rejection::List));
+    let found: [Vec<_>; 2] = [named.collect(), in_list.collect()];
+    let found = found.into_iter().find(|found| !found.is_empty());
+    found.unwrap_or_else(|| rejections.iter().collect())
 }
 
 impl WorkloadFacts<'_, '_> {
