@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::edit::scalar::changed_piece;
 use crate::plan::removal::DriftHandling;
 use crate::record::Record;
-use crate::undo::{comments_in, compose, objects_of, strip};
+use crate::undo::{StrippedDocument, comments_in, compose, objects_of, strip};
 use crate::yaml::parse::{parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice_text};
 
@@ -71,32 +71,58 @@ impl DocumentTask<'_> {
             DriftHandling::Leave
         })
         .ok()?;
-        let is_right = |edits: &[Edit]| {
-            let text = splice_text(&output, edits);
-            let tree = parse(&text);
-            tree.is_ok_and(|tree| is_planned(&tree, pair.tree, pending))
-        };
-        let accepted = |piece: Edit| {
-            let piece = in_output(piece, &undone.edits)?;
-            is_right(std::slice::from_ref(&piece)).then_some(piece)
-        };
-        let pieces = differences(&undone.text, pair.original()).into_iter();
-        let given_back = pieces.take(MAX_PIECES).flat_map(|piece| {
-            let whole = accepted(piece.whole);
-            let lines = whole.is_none().then_some(piece.lines).into_iter().flatten();
-            let lines = lines.take(MAX_PIECES).filter_map(accepted);
-            whole.into_iter().chain(lines).collect::<Vec<Edit>>()
-        });
-        let given_back: Vec<Edit> = given_back.collect();
+        let given_back = text_to_give_back(pair, pending, &output, &undone);
         let result = splice_text(&output, &given_back);
-        let is_right = !given_back.is_empty()
-            && is_right(&given_back)
-            && has_each_comment_once(&result, &output, pair.original());
+        let is_right =
+            !given_back.is_empty() && has_each_comment_once(&result, &output, pair.original());
         is_right.then(|| compose(pair.source.text.len(), &edits, &given_back))
     }
 }
 
-/// Whether the new record of a workload lacks something that the earlier one had removed or replaced.
+/// The edits of the output that give back text; each and all of them leave the output as it is planned.
+fn text_to_give_back(
+    pair: &RecordedDocument<'_>,
+    pending: &[PendingWorkload<'_>],
+    output: &str,
+    undone: &StrippedDocument<'_>,
+) -> Vec<Edit> {
+    let is_right = |edits: &[Edit]| {
+        let text = splice_text(output, edits);
+        let tree = parse(&text);
+        tree.is_ok_and(|tree| is_planned(&tree, pair.tree, pending))
+    };
+    let accepted = |piece: &Edit| {
+        let piece = in_output(piece, &undone.edits)?;
+        is_right(std::slice::from_ref(&piece)).then_some(piece)
+    };
+    let pieces = differences(&undone.text, pair.original());
+    // A comment that moved is two pieces, of which each alone would be wrong.
+    let all = pieces
+        .iter()
+        .map(|piece| in_output(&piece.whole, &undone.edits));
+    let all: Option<Vec<Edit>> = all.collect();
+    if let Some(all) = all.filter(|all| is_right(all)) {
+        return all;
+    }
+    let pieces = pieces.iter().take(MAX_PIECES).flat_map(|piece| {
+        let whole = accepted(&piece.whole);
+        let lines = whole
+            .is_none()
+            .then_some(&piece.lines)
+            .into_iter()
+            .flatten();
+        let lines = lines.take(MAX_PIECES).filter_map(accepted);
+        whole.into_iter().chain(lines).collect::<Vec<Edit>>()
+    });
+    let each: Vec<Edit> = pieces.collect();
+    match is_right(&each) {
+        true => each,
+        false => Vec::new(),
+    }
+}
+
+/// Whether a policy of the earlier record is gone, and with it text that differs, or something that it had removed or
+/// replaced.
 pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_>) -> bool {
     let earlier = pair.position(entry.workload.object.node);
     let (Some(earlier), Some(record)) = (earlier, entry.record()) else {
@@ -113,7 +139,10 @@ pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_
         let effects = &policy.effects;
         effects.removed.keys().chain(effects.replaced.keys())
     });
-    taken.any(|path| !takes(record, path))
+    let earlier = &pair.recorded[earlier].record;
+    let mut names = earlier.policies.iter();
+    let is_gone = names.any(|policy| record.policy(&policy.policy).is_none());
+    is_gone && earlier.text.is_some() || taken.any(|path| !takes(record, path))
 }
 
 /// A piece of text that differs.
@@ -179,8 +208,8 @@ fn has_each_comment_once(text: &str, output: &str, original: &str) -> bool {
 
 /// An edit of the undone text as one of the output, of which `undoing` makes the undone text. `None` if the output has
 /// another text there.
-fn in_output(piece: Edit, undoing: &[Edit]) -> Option<Edit> {
-    let Range { start, end } = piece.at;
+fn in_output(piece: &Edit, undoing: &[Edit]) -> Option<Edit> {
+    let Range { start, end } = piece.at.clone();
     // How far the undone text is ahead of the output.
     let (mut longer, mut shorter) = (0, 0);
     for edit in undoing {
@@ -197,6 +226,6 @@ fn in_output(piece: Edit, undoing: &[Edit]) -> Option<Edit> {
     }
     Some(Edit {
         at: start + shorter - longer..end + shorter - longer,
-        text: piece.text,
+        text: piece.text.clone(),
     })
 }

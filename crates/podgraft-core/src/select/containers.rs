@@ -74,8 +74,8 @@ pub(crate) fn choose_containers<'t>(
 
 /// Why a choice leaves out a container.
 enum Rejection<'c> {
-    /// It is in a list that `include` does not name.
-    List,
+    /// It is of a kind that `include` does not name, in words.
+    List(&'static str),
     /// It is known as a container of another injector.
     Foreign,
     Name,
@@ -96,7 +96,9 @@ impl Rejection<'_> {
     /// The reason, about the container of this name.
     fn describe(&self, name: &str) -> String {
         match self {
-            Rejection::List => format!("`{name}` is in a list that `include` does not name"),
+            Rejection::List(kind) => {
+                format!("`{name}` is {kind}, and the policy does not include these")
+            }
             Rejection::Foreign => {
                 format!("`{name}` belongs to another injector, so only its exact name selects it")
             }
@@ -184,7 +186,7 @@ fn most_relevant<'r, 'c>(
     let is_named = |name: &str| !choice.names.is_empty() && matches_any(&choice.names, name);
     let named = rejections.iter().filter(|(name, _)| is_named(name));
     let in_list = rejections.iter();
-    let in_list = in_list.filter(|(_, rejection)| !matches!(rejection, Rejection::List));
+    let in_list = in_list.filter(|(_, rejection)| !matches!(rejection, Rejection::List(_)));
     let found: [Vec<_>; 2] = [named.collect(), in_list.collect()];
     let found = found.into_iter().find(|found| !found.is_empty());
     found.unwrap_or_else(|| rejections.iter().collect())
@@ -277,7 +279,12 @@ impl WorkloadFacts<'_, '_> {
         let has_env = |name: &&String| self.has_env(container, name);
         let lacks_env = |name: &&String| !self.has_env(container, name);
         if !choice.include.contains(&list) {
-            return Some(Rejection::List);
+            return Some(Rejection::List(match list {
+                ContainerList::Containers => "an app container",
+                ContainerList::InitContainers => "an init container",
+                ContainerList::Sidecars => "a native sidecar",
+                ContainerList::Injected => "an injected container",
+            }));
         } else if !matches_any(&choice.names, container.name) {
             return Some(Rejection::Name);
         } else if !is_ours {
