@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::edit::scalar::changed_piece;
 use crate::plan::removal::DriftHandling;
 use crate::record::Record;
-use crate::undo::{StrippedDocument, comments_in, compose, objects_of, strip};
+use crate::undo::{StrippedDocument, comments_in, compose, strip};
 use crate::yaml::parse::{parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice_text};
 
@@ -53,15 +53,7 @@ impl DocumentTask<'_> {
         let edits = flatten_edits(pending);
         let output = splice_text(pair.source.text, &edits);
         let tree = reparse(pair.tree, &output, &changes_of(&edits)).ok()?;
-        let nodes = objects_of(pair.tree, self.setting.kinds);
-        let entries: Vec<Option<&PendingWorkload<'_>>> = nodes
-            .iter()
-            .map(|node| {
-                pending
-                    .iter()
-                    .find(|entry| entry.workload.object.node == *node)
-            })
-            .collect();
+        let entries = self.entries_of_objects(pair, pending);
         let mut recorded = self.recorded_after(&tree, &entries);
         for object in &mut recorded {
             object.record.text = None;
@@ -128,18 +120,17 @@ pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_
     let (Some(earlier), Some(record)) = (earlier, entry.record()) else {
         return false;
     };
+    let earlier = &pair.recorded[earlier].record;
     let takes = |record: &Record, path: &String| {
         let mut policies = record.policies.iter().map(|policy| &policy.effects);
         policies.any(|effects| {
             effects.removed.contains_key(path) || effects.replaced.contains_key(path)
         })
     };
-    let policies = pair.recorded[earlier].record.policies.iter();
-    let mut taken = policies.flat_map(|policy| {
+    let mut taken = earlier.policies.iter().flat_map(|policy| {
         let effects = &policy.effects;
         effects.removed.keys().chain(effects.replaced.keys())
     });
-    let earlier = &pair.recorded[earlier].record;
     let mut names = earlier.policies.iter();
     let is_gone = names.any(|policy| record.policy(&policy.policy).is_none());
     is_gone && earlier.text.is_some() || taken.any(|path| !takes(record, path))

@@ -157,15 +157,7 @@ impl<'a> DocumentTask<'a> {
         };
         // What leaves still has the line end, until prune takes it.
         let is_checked = !is_unended && is_planned(&tree, pair.tree, pending);
-        let objects = objects_of(pair.tree, self.setting.kinds);
-        let pending: Vec<Option<&PendingWorkload<'_>>> = objects
-            .iter()
-            .map(|node| {
-                pending
-                    .iter()
-                    .find(|entry| *node == entry.workload.object.node)
-            })
-            .collect();
+        let pending = self.entries_of_objects(pair, pending);
         let mut recorded = self.recorded_after(&tree, &pending);
         let matters = |index: usize| {
             let entry = pending.get(index).copied().flatten();
@@ -183,6 +175,20 @@ impl<'a> DocumentTask<'a> {
             true => self.prove_anew(pair, &tree, &mut recorded, &pending),
             false => UndoProof::Exact { is_checked },
         }
+    }
+
+    /// The entry of each object of the document; `None` for those that are no workloads.
+    pub(super) fn entries_of_objects<'p, 't>(
+        &self,
+        pair: &RecordedDocument<'_>,
+        pending: &'p [PendingWorkload<'t>],
+    ) -> Vec<Option<&'p PendingWorkload<'t>>> {
+        let objects = objects_of(pair.tree, self.setting.kinds).into_iter();
+        let entry_of = |node| {
+            let mut entries = pending.iter();
+            entries.find(|entry| entry.workload.object.node == node)
+        };
+        objects.map(entry_of).collect()
     }
 
     /// Returns the text differences that records without any must note.
