@@ -15,6 +15,7 @@ use crate::yaml::value::field;
 use super::draft::DraftValue;
 use super::equality::is_same;
 use super::planner::{PlanError, PlanResult, Planner};
+use super::reconcile;
 
 /// Kubernetes 1.29 is the first that runs native sidecars by default (KEP-753).
 const NATIVE_SIDECARS_SINCE: u32 = 29;
@@ -137,7 +138,12 @@ impl<'t> Planner<'_, 't> {
         if let Some((at, existing)) = found {
             return self.same_or_replace(&existing, wanted, target, |planner| {
                 let opened = planner.open_list(list)?;
-                Ok(planner.draft.replace(opened, at, item.value.clone())?)
+                Ok(reconcile::replace_item(
+                    &mut planner.draft,
+                    opened,
+                    at,
+                    &item.value,
+                )?)
             });
         }
         let at = self.index_for(position, list, item)?;

@@ -18,6 +18,7 @@ use super::env_from::EnvFromVariable;
 use super::joined::joined;
 use super::order;
 use super::planner::{PlanResult, Planner};
+use super::reconcile;
 
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     field(&change.item.value, "value").and_then(Value::as_str)
@@ -100,21 +101,13 @@ impl<'t> Planner<'_, 't> {
         variable: &DraftVariable,
     ) -> PlanResult {
         let list = self.open_list(change.list())?;
-        let existing = self.draft.value(&variable.part).unwrap_or_default();
-        let is_plain = existing
-            .as_object()
-            .is_some_and(|existing| existing.keys().all(|key| key == "name" || key == "value"));
         let item = &change.entry.item.value;
-        let replaced = match item.get("value") {
-            // Only the value differs, so only the value is edited.
-            Some(value) if is_plain => {
-                let opened = self.draft.open_item(list, variable.index)?;
-                self.draft
-                    .set(opened, "value", value.clone(), order::ENV_VAR)
-            }
-            _ => self.draft.replace(list, variable.index, item.clone()),
-        };
-        Ok(replaced?)
+        Ok(reconcile::replace_item(
+            &mut self.draft,
+            list,
+            variable.index,
+            item,
+        )?)
     }
 
     /// Removes all variables of a name: a list may have it more than once.

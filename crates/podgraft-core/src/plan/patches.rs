@@ -14,6 +14,7 @@ use super::draft::{DraftValue, OpenId, OpenedCollection};
 use super::order;
 use super::patch_limits::{GrowthError, PatchGrowth};
 use super::planner::{PlanError, PlanResult, Planner};
+use super::reconcile;
 
 /// The value at which the paths of a patch begin.
 #[derive(Debug, Clone)]
@@ -263,10 +264,10 @@ impl<'c, 't> Planner<'c, 't> {
         }
         self.check_growth(job, path, value)?;
         let id = self.open_parents(job, parents, last)?;
+        let order = self.order(job, parents);
         match self.draft.opened(id) {
             OpenedCollection::Mapping { .. } => {
-                let order = self.order(job, parents);
-                self.draft.set(id, last, value.clone(), order)?;
+                reconcile::set_field(&mut self.draft, id, last, value.clone(), order)?;
             }
             OpenedCollection::List { items, .. } => {
                 let length = items.len();
@@ -279,7 +280,7 @@ impl<'c, 't> Planner<'c, 't> {
                     return Err(self.patch_error(job, reason));
                 };
                 match mode {
-                    PutMode::Replace => self.draft.replace(id, at, value.clone())?,
+                    PutMode::Replace => reconcile::replace_item(&mut self.draft, id, at, value)?,
                     PutMode::Add => self.draft.insert(id, at, value.clone()),
                 }
             }

@@ -14,6 +14,7 @@ use super::draft::{DraftValue, OpenId};
 use super::equality::is_same;
 use super::order;
 use super::planner::{PlanResult, Planner};
+use super::reconcile;
 
 /// Fields that are invalid in the security context of a Windows pod, in addition to those of containers.
 const LINUX_ONLY_OF_PODS: [&str; 5] = [
@@ -122,7 +123,13 @@ impl Planner<'_, '_> {
             id = self.draft.open_mapping(id, key, order)?;
             order = &[];
         }
-        Ok(self.draft.set(id, last, value, order)?)
+        Ok(reconcile::set_field(
+            &mut self.draft,
+            id,
+            last,
+            value,
+            order,
+        )?)
     }
 
     pub(super) fn pod_fields(&mut self, item: &PolicyValue) -> PlanResult {

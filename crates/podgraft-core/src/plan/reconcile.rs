@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::draft::{Draft, OpenId, Refusal};
+use super::draft::{Draft, DraftValue, OpenId, Refusal};
 use crate::record::{digest, identities, is_aligned};
 use crate::yaml::value::{field_in, is_equal};
 
@@ -74,6 +74,41 @@ pub(super) fn field(
         }
         (_, wanted) => draft.set(id, key, wanted.clone(), &[]),
     }
+}
+
+/// Sets a field. What the old value has in common with the new one stays as it is written; if that is not possible, as
+/// with an alias, the value is written anew. A new field goes to its place in `order`.
+///
+/// # Errors
+/// When what is there may not be edited.
+pub(super) fn set_field(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    key: &str,
+    wanted: Value,
+    order: &[&str],
+) -> Result<(), Refusal> {
+    let existing = draft.get(&DraftValue::Open(id), key);
+    if let Some(existing) = existing.and_then(|existing| draft.value(&existing))
+        && field(draft, id, key, &existing, &wanted).is_ok()
+    {
+        return Ok(());
+    }
+    draft.set(id, key, wanted, order)
+}
+
+/// Replaces an item of a list, like [`set_field`].
+///
+/// # Errors
+/// When what is there may not be edited.
+pub(super) fn replace_item(
+    draft: &mut Draft<'_>,
+    id: OpenId,
+    at: usize,
+    wanted: &Value,
+) -> Result<(), Refusal> {
+    let existing = draft.value(&draft.raw_items(id)[at]).unwrap_or_default();
+    item(draft, id, at, &existing, wanted).or_else(|_| draft.replace(id, at, wanted.clone()))
 }
 
 fn keeps_some<'k>(
@@ -233,7 +268,6 @@ pub(super) fn item(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::draft::DraftValue;
     use crate::yaml::parse::parse;
     use serde_json::json;
 
