@@ -248,6 +248,16 @@ fn each_word_of_a_wrong_type_is_shown_at_its_place() {
             "write the value itself",
         ),
         ("imageMirrors: [{name: a}]", "3:16", "newName"),
+        (
+            "imageMirrors: [{name: 'a:1', newName: b}]",
+            "3:23",
+            "write `a`",
+        ),
+        (
+            "imageMirrors: [{name: a, newName: 'r:5/b:1@x'}]",
+            "3:35",
+            "write `r:5/b`",
+        ),
         ("openTelemetry: {operatorRelease: 0.1.0}", "3:34", "0.158.0"),
         (
             "openTelemetry: {enable: [sdk]}",

@@ -383,8 +383,8 @@ impl ConfigReader<'_, '_> {
 
     fn image_mirrors(&mut self, settings: &Settings, at: &Path) -> Vec<ImageMirror> {
         for (index, image) in settings.image_mirrors.iter().enumerate() {
-            if image.name.is_empty() {
-                self.report_error(&at.index(index).key("name"), "`name` must not be empty");
+            for (field, message) in image.problems() {
+                self.report_error(&at.index(index).key(field), message);
             }
             let news = [
                 &image.new_name,

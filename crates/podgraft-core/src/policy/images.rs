@@ -28,6 +28,26 @@ pub struct ImageMirror {
 }
 
 impl ImageMirror {
+    /// What is wrong with the entry, as the field and a message. The messages are for users.
+    pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
+        let mut problems = Vec::new();
+        let names = [
+            ("name", Some(self.name.as_str())),
+            ("newName", self.new_name.as_deref()),
+        ];
+        for (field, name) in names {
+            let Some(name) = name else { continue };
+            let plain = split_tag(split_digest(name).0).0;
+            if plain.is_empty() {
+                problems.push((field, format!("`{field}` must not be empty")));
+            } else if plain != name {
+                let message = format!("`{field}` must have no tag and no digest: write `{plain}`");
+                problems.push((field, message));
+            }
+        }
+        problems
+    }
+
     /// The replaced image; `None` if the name does not match.
     pub fn rewrite(&self, image: &str) -> Option<String> {
         let (named, digest) = split_digest(image);

@@ -183,7 +183,7 @@ fn read_params<'t>(
     let declared = document.value.pointer("/spec/params").cloned();
     let declared = declared.unwrap_or_else(|| Value::Array(Vec::new()));
     let declared: Vec<Param> =
-        serde_json::from_value(declared).map_err(|error| vec![unreadable(document, &error)])?;
+        serde_json::from_value(declared).map_err(|error| unreadable_params(document, &error))?;
     let params = match of_builtin {
         Some(instance) => {
             let shown = instance.places_of(document.clone(), &[]);
@@ -273,6 +273,17 @@ fn unreadable(document: &Document<'_>, error: &serde_json::Error) -> Diagnostic 
         &Path::default(),
         format!("the policy is not valid: {error}"),
     )
+}
+
+/// The errors for parameters that pass the schema only because `${...}` could have any value.
+fn unreadable_params(document: &Document<'_>, error: &serde_json::Error) -> Vec<Diagnostic> {
+    let params = Path::of(&["spec", "params"]);
+    let mut problems = SCHEMA.check(&document.value, TemplateMode::Filled);
+    problems.retain(|problem| problem.path.starts_with(&params));
+    match problems.is_empty() {
+        true => vec![unreadable(document, error)],
+        false => document.problems(&problems),
+    }
 }
 
 /// Converts a checked policy to the internal type and collects problems.

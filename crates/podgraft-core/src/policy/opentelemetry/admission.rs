@@ -51,10 +51,12 @@ pub(super) fn admit<'t>(
         .iter()
         .map(|problem| document.problem(problem))
         .collect();
+    refused.extend(check_divisors(&admitted, &Path::of(&["spec"])));
     for language in Language::ALL {
         if let Some(field) = language.field() {
             let agent = Path::of(&["spec", field]);
             refused.extend(check_quantities(&admitted, &agent));
+            refused.extend(check_divisors(&admitted, &agent));
             refused.extend(check_files(&admitted, &agent));
         }
     }
@@ -82,6 +84,22 @@ fn check_quantities(document: &Document<'_>, agent: &Path) -> Vec<Diagnostic> {
         .collect()
 }
 
+/// Errors for the divisors of the variables of a holder, which is the `spec` or an agent.
+fn check_divisors(document: &Document<'_>, holder: &Path) -> Vec<Diagnostic> {
+    let env = holder.key("env");
+    let count = env.get(&document.value).and_then(Value::as_array);
+    let variables = (0..count.map_or(0, Vec::len)).map(|at| env.index(at));
+    let resource = variables.map(|variable| variable.key("valueFrom").key("resourceFieldRef"));
+    resource
+        .filter_map(|resource| check_quantity(document, &resource.key("divisor")))
+        .collect()
+}
+
+/// Whether the schema of the resource accepts a text as a quantity: unlike Kubernetes itself, it requires a digit.
+fn is_quantity(text: &str) -> bool {
+    text.contains(|character: char| character.is_ascii_digit()) && quantity::of_text(text).is_some()
+}
+
 /// An error for a text that is no quantity, or a number with a fraction: unquoted, a quantity is an integer. Values of
 /// other types are found by the schema.
 fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
@@ -93,7 +111,7 @@ fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
             let problem = document.error(Code::WrongType, path, message);
             Some(problem.help(format!("quote it: \"{written}\"")))
         }
-        Value::String(text) if quantity::of_text(text).is_none() => {
+        Value::String(text) if !is_quantity(text) => {
             let message = format!("`{name}` must be a quantity (such as `64Mi`), not `{text}`");
             let problem = document.error(Code::WrongType, path, message);
             Some(match near_quantity(text) {
@@ -109,7 +127,7 @@ fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
 fn near_quantity(text: &str) -> Option<String> {
     let dense = text.replace(char::is_whitespace, "");
     let near = dense.trim_end_matches(['b', 'B']);
-    quantity::of_text(near).map(|_| near.to_owned())
+    is_quantity(near).then(|| near.to_owned())
 }
 
 /// The most characters of a path to the configuration of a web server.

@@ -237,8 +237,16 @@ impl<'v> Checker<'v> {
             self.visit_key(key, Self::label_selector);
         }
         self.texts("namespaces", names::check_dns_label);
-        for key in ["matchLabelKeys", "mismatchLabelKeys"] {
+        let key_lists = ["matchLabelKeys", "mismatchLabelKeys"];
+        for key in key_lists {
             self.label_keys(key);
+        }
+        let [matching, mismatching] = key_lists.map(|key| self.list(key));
+        for key in matching.iter().filter(|key| mismatching.contains(key)) {
+            self.report_rule(format!(
+                "has `{}` in both `matchLabelKeys` and `mismatchLabelKeys`",
+                key.as_str().unwrap_or_default()
+            ));
         }
     }
 

@@ -37,6 +37,8 @@ const PROJECTED: [&str; 6] = [
     "clusterTrustBundle",
     "podCertificate",
 ];
+const ONE_POD: &str = "ReadWriteOncePod";
+const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", ONE_POD];
 /// Fields that the downward API offers to files (`validVolumeDownwardAPIFieldPathExpressions`).
 const FIELDS: [&str; 5] = [
     "metadata.name",
@@ -133,9 +135,27 @@ impl<'v> Checker<'v> {
         }
         self.visit_key("volumeClaimTemplate", |checker| {
             checker.visit_key("spec", |checker| {
+                checker.access_modes();
                 checker.visit_key("resources", Self::claimed_amounts);
             });
         });
+    }
+
+    /// Checks the access modes of a volume claim (`ValidatePersistentVolumeClaimSpec` of Kubernetes).
+    fn access_modes(&mut self) {
+        self.texts("accessModes", |mode| {
+            require(
+                ACCESS_MODES.contains(&mode),
+                "must be `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, or `ReadWriteOncePod`",
+            )
+        });
+        let modes = self.list("accessModes");
+        let is_of_one_pod = modes.iter().any(|mode| *mode == ONE_POD);
+        if is_of_one_pod && modes.iter().any(|mode| *mode != ONE_POD) {
+            self.visit_key("accessModes", |checker| {
+                checker.report_rule("cannot have `ReadWriteOncePod` with other access modes");
+            });
+        }
     }
 
     /// Checks the quantities of a volume claim (`ValidatePersistentVolumeClaimSpec` of Kubernetes).
