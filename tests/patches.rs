@@ -311,8 +311,8 @@ fn a_patch_is_not_blamed_for_what_two_policies_do_to_each_other() {
         assert_eq!(refusals(&first, &second), [], "{second}");
     }
     // A value that grows with each run is refused all the same.
-    let grows = "variables: [{name: own, expression: \"container.?env.orValue([]).filter(e, e.name == 'A').map(e, e.value).join(' ')\"}], \
-                 inject: {env: [{name: A, value: '${variables.own} more'}, {name: B, value: z}]}";
+    let grows = "onConflict: Replace, inject: {env: [{name: A, value: x}, {name: B, value: z}], podSpec: {terminationGracePeriodSeconds: \
+                 '${pod.spec.?terminationGracePeriodSeconds.orValue(30) + 1}'}}";
     let first = format!("inject: {{{removal}}}");
     assert_eq!(refusals(&first, grows), [Code::NotIdempotent]);
 }

@@ -9,6 +9,7 @@ use crate::manifest::pod::{Container, Workload};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
+use crate::record::name_field;
 use crate::select::{Baseline, choose_containers};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, to_value};
@@ -16,64 +17,47 @@ use crate::yaml::value::{field, to_value};
 use super::equality::is_same;
 use super::expand::expand;
 
-/// Returns the baseline of a workload under the given policies: first without what they put into the pod, then without
-/// what they put into the remaining containers. Also returns the containers that have the name of an injected one, but
-/// other content. `is_own_work` tells whether an item of the input that equals one of a policy is its own work: people
-/// write the same labels and variables, but hardly ever the same container, so those of any policy are left out.
+/// The most passes over the policies. What a policy injects depends on that of others, but hardly ever in long chains.
+const MOST_PASSES: usize = 4;
+
+/// Returns the baseline of a workload under the given policies: the input without the items that the policies inject
+/// into what is left. Also returns the containers that have the name of an injected one, but other content.
+/// `is_own_work` tells whether an item of the input that equals one of a policy is its own work: people write the same
+/// labels and variables, but hardly ever the same container, so those of any policy are left out.
 pub(super) fn base_of(
     workload: &Workload<'_>,
     policies: &[Policy],
     inventory: &Inventory,
     is_own_work: impl Fn(&Policy) -> bool,
 ) -> (Baseline, BTreeSet<NodeId>) {
-    let (mut base, mut unlike) = (Baseline::default(), BTreeSet::new());
-    let input = Baseline::default();
-    let looks_at_items = policies.iter().any(looks_at_items);
     let given = policies.iter().filter(|policy| !policy.suspend);
-    let given: Vec<(&Policy, bool)> = given.map(|policy| (policy, is_own_work(policy))).collect();
-    each_rule(
+    let search = OwnWork {
         workload,
-        &given,
+        given: given.map(|policy| (policy, is_own_work(policy))).collect(),
         inventory,
-        &input,
-        PassScope::Pod,
-        |inject, is_own_work, _| {
-            leave_out_containers(workload, inject, &mut base, &mut unlike);
-            if is_own_work {
-                leave_out_texts(workload, inject, &mut base);
-            }
-            if is_own_work && looks_at_items {
-                leave_out_pod_items(workload, inject, &mut base);
-            }
-        },
-    );
-    if !looks_at_items {
-        return (base, unlike);
-    }
-    let given: Vec<(&Policy, bool)> = given.into_iter().filter(|(_, is_own)| *is_own).collect();
-    // If nothing is left out, the expressions evaluated over the input keep their results.
-    let of_pod = match base.left_out.is_empty() {
-        true => input,
-        false => Baseline::without(base.left_out.clone()),
+        looks_at_items: policies.iter().any(looks_at_items),
     };
-    each_rule(
-        workload,
-        &given,
-        inventory,
-        &of_pod,
-        PassScope::Container,
-        |inject, _, chosen| {
-            for container in chosen {
-                leave_out_container_items(workload, container, inject, &mut base);
-            }
-        },
-    );
-    // `of_pod` has noted missing objects that rules looked up which may not even apply. Do not report those.
-    let looks_up = policies.iter().any(|policy| !policy.looks_up.is_empty());
-    if of_pod.left_out == base.left_out && !looks_up {
-        return (of_pod, unlike);
+    if !search.looks_at_items {
+        let (left_out, unlike) = search.items(&Baseline::default());
+        return (Baseline::without(left_out), unlike);
     }
-    (base, unlike)
+    // Expressions are evaluated over what is left, so what they give and what is left depend on each other. The search
+    // begins without anything that has the name of an injected item.
+    let mut seen = Baseline::without(search.candidates());
+    let mut unlike = BTreeSet::new();
+    for _ in 0..MOST_PASSES {
+        let left_out;
+        (left_out, unlike) = search.items(&seen);
+        if left_out == seen.left_out {
+            break;
+        }
+        seen = Baseline::without(left_out);
+    }
+    // The search notes missing objects that rules look up which may not even apply. Do not report those.
+    match policies.iter().any(|policy| !policy.looks_up.is_empty()) {
+        true => (Baseline::without(seen.left_out), unlike),
+        false => (seen, unlike),
+    }
 }
 
 /// Whether a policy can see list items other than containers: by an expression, or by the names of variables.
@@ -91,79 +75,168 @@ fn does_rule_look_at_items(rule: &Rule) -> bool {
         || !choice.without_env.is_empty()
 }
 
-/// Whether a pass looks at what goes into the pod or into its containers.
-#[derive(Debug, Clone, Copy)]
-enum PassScope {
-    Pod,
-    Container,
+/// The search for podgraft's own work in a workload.
+struct OwnWork<'r, 't> {
+    workload: &'r Workload<'t>,
+    /// The policies, each with whether what equals its items is its work.
+    given: Vec<(&'r Policy, bool)>,
+    inventory: &'r Inventory,
+    looks_at_items: bool,
 }
 
-fn each_rule(
-    workload: &Workload<'_>,
-    given: &[(&Policy, bool)],
-    inventory: &Inventory,
-    seen: &Baseline,
-    level: PassScope,
-    mut call: impl FnMut(&Injection, bool, &[Container<'_>]),
-) {
-    for &(policy, is_own_work) in given {
-        for rule in &policy.rules {
-            let template = rule.template.as_ref();
-            let may_be_present =
-                |inject: &Value| may_be_present(workload, inject, level, is_own_work);
-            if template.is_some_and(|template| !may_be_present(template.written())) {
-                continue;
+impl OwnWork<'_, '_> {
+    /// The items of the input that equal those which the policies inject into what `seen` leaves, and the containers that
+    /// only have the name of an injected one.
+    fn items(&self, seen: &Baseline) -> (BTreeSet<NodeId>, BTreeSet<NodeId>) {
+        let mut found = OwnItems::default();
+        for &(policy, is_own_work) in &self.given {
+            for rule in &policy.rules {
+                self.items_of_rule(policy, rule, is_own_work, seen, &mut found);
             }
-            let chosen = match (template, level) {
-                (None, PassScope::Pod) => Vec::new(),
-                _ => {
-                    let chosen =
-                        choose_containers(policy, &rule.containers, workload, seen, inventory, &[]);
-                    let Ok(chosen) = chosen else { continue };
-                    chosen
-                }
-            };
-            // What cannot be evaluated was not injected either. Planning reports the error if the rule applies.
-            if let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) {
-                call(&expanded.inject, is_own_work, &chosen);
-                for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
-                    call(inject, is_own_work, std::slice::from_ref(container));
-                }
+        }
+        (found.equal, found.unlike)
+    }
+
+    fn items_of_rule(
+        &self,
+        policy: &Policy,
+        rule: &Rule,
+        is_own_work: bool,
+        seen: &Baseline,
+        found: &mut OwnItems,
+    ) {
+        let (workload, inventory) = (self.workload, self.inventory);
+        let template = rule.template.as_ref();
+        if template.is_some_and(|template| !self.may_be_present(template.written(), is_own_work)) {
+            return;
+        }
+        let is_own_item = is_own_work && self.looks_at_items;
+        let chosen = match template.is_some() || is_own_item {
+            true => choose_containers(policy, &rule.containers, workload, seen, inventory, &[]),
+            false => Ok(Vec::new()),
+        };
+        let Ok(chosen) = chosen else { return };
+        // What cannot be evaluated was not injected either. Planning reports the error if the rule applies.
+        let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) else {
+            return;
+        };
+        for inject in expanded.injects() {
+            found.containers(workload, inject);
+            if is_own_work {
+                found.texts(workload, inject);
+            }
+            if is_own_item {
+                found.pod_items(workload, inject);
+            }
+        }
+        if is_own_item {
+            for container in &chosen {
+                found.container_items(workload, container, &expanded.inject);
+            }
+            for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
+                found.container_items(workload, container, inject);
             }
         }
     }
+
+    /// Whether the input may hold something of an `inject`, judging by names without expressions. If not, the expressions
+    /// of the `inject` need not be evaluated.
+    fn may_be_present(&self, inject: &Value, is_own_work: bool) -> bool {
+        let workload = self.workload;
+        let tree = workload.tree;
+        let holds = |holder: NodeId, list: &&str| {
+            inject.get(list).is_some() && tree.get(holder, list).is_some()
+        };
+        let mut added = ADDED_CONTAINERS.iter().filter_map(|list| inject.get(list));
+        let has_container = added.any(|list| may_have_container(workload, list));
+        if has_container || !is_own_work {
+            return has_container;
+        }
+        let mut containers = workload.containers().iter();
+        let mut texts = texts_of(workload).into_iter();
+        POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
+            || containers.any(|container| {
+                let mut lists = CONTAINER_LISTS.iter();
+                lists.any(|list| holds(container.node, list))
+            })
+            || texts.any(|(word, metadata, field)| {
+                let mapping = metadata.filter(|_| inject.get(word).is_some());
+                let mapping = mapping.and_then(|metadata| tree.get(metadata, field));
+                mapping.is_some_and(|mapping| may_have_entry(tree, mapping, &inject[word]))
+            })
+    }
+
+    /// Everything that has the name of an item which a policy injects: the names that are no expressions.
+    fn candidates(&self) -> BTreeSet<NodeId> {
+        let workload = self.workload;
+        let mut found = BTreeSet::new();
+        for &(policy, is_own_work) in &self.given {
+            let templates = policy
+                .rules
+                .iter()
+                .filter_map(|rule| rule.template.as_ref());
+            for inject in templates.map(|template| template.written()) {
+                for list in ADDED_CONTAINERS {
+                    let named = workload.containers().iter();
+                    let named = named.filter(|container| has_item(inject, list, container.name));
+                    found.extend(named.map(|container| container.node));
+                }
+                if !is_own_work {
+                    continue;
+                }
+                for list in POD_LISTS {
+                    found.extend(self.named_items(workload.pod_spec, list, inject));
+                }
+                for (list, container) in CONTAINER_LISTS
+                    .iter()
+                    .flat_map(|list| workload.containers().iter().map(move |at| (list, at)))
+                {
+                    found.extend(self.named_items(container.node, list, inject));
+                }
+                found.extend(self.named_texts(inject));
+            }
+        }
+        found
+    }
+
+    /// The items of a list of the input whose names an `inject` has in a list of the same key.
+    fn named_items(&self, holder: NodeId, list: &str, inject: &Value) -> Vec<NodeId> {
+        let tree = self.workload.tree;
+        let existing = inject.get(list).and_then(|_| tree.get(holder, list));
+        let (Some(existing), Some(field)) = (existing, name_field(list)) else {
+            return Vec::new();
+        };
+        let is_named = |item: &NodeId| {
+            let name = tree.get(*item, field).and_then(|name| tree.string(name));
+            name.is_some_and(|name| has_item(inject, list, name))
+        };
+        tree.items(existing).filter(is_named).collect()
+    }
+
+    /// The labels and annotations of the input whose keys an `inject` has.
+    fn named_texts(&self, inject: &Value) -> Vec<NodeId> {
+        let tree = self.workload.tree;
+        let mut found = Vec::new();
+        for (word, metadata, field) in texts_of(self.workload) {
+            let keys = inject.get(word).and_then(Value::as_object);
+            let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
+            if let (Some(keys), Some(mapping)) = (keys, mapping) {
+                found.extend(keys.keys().filter_map(|key| tree.get(mapping, key)));
+            }
+        }
+        found
+    }
 }
 
-/// Whether the input may hold something of an `inject`, judging by names without expressions. If not, the expressions
-/// of the `inject` need not be evaluated.
-fn may_be_present(
-    workload: &Workload<'_>,
-    inject: &Value,
-    level: PassScope,
-    is_own_work: bool,
-) -> bool {
-    let tree = workload.tree;
-    let holds = |holder: NodeId, list: &&str| {
-        inject.get(list).is_some() && tree.get(holder, list).is_some()
-    };
-    let mut containers = workload.containers().iter();
-    if let PassScope::Container = level {
-        let has_list = |node| CONTAINER_LISTS.iter().any(|list| holds(node, list));
-        return containers.any(|container| has_list(container.node));
-    }
-    let lists = ["initContainers", "sidecars"];
-    let mut lists = lists.iter().filter_map(|list| inject.get(list));
-    let mut texts = texts_of(workload).into_iter();
-    let has_container = lists.any(|list| may_have_container(workload, list));
-    if has_container || !is_own_work {
-        return has_container;
-    }
-    POD_LISTS.iter().any(|list| holds(workload.pod_spec, list))
-        || texts.any(|(word, metadata, field)| {
-            let mapping = metadata.filter(|_| inject.get(word).is_some());
-            let mapping = mapping.and_then(|metadata| tree.get(metadata, field));
-            mapping.is_some_and(|mapping| may_have_entry(tree, mapping, &inject[word]))
-        })
+/// The lists of `inject` whose items are containers.
+const ADDED_CONTAINERS: [&str; 2] = ["initContainers", "sidecars"];
+
+/// Whether a list of an `inject` as it is written has an item of this name.
+fn has_item(inject: &Value, list: &str, name: &str) -> bool {
+    let items = inject.get(list).and_then(Value::as_array);
+    let field = name_field(list).unwrap_or("name");
+    let mut items = items.into_iter().flatten();
+    items.any(|item| item.get(field).and_then(Value::as_str) == Some(name))
 }
 
 fn may_have_container(workload: &Workload<'_>, injected: &Value) -> bool {
@@ -198,108 +271,116 @@ fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static
     ]
 }
 
-fn leave_out_pod_items(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
-    let (of_pod, _) = inject.items_of_lists();
-    for (list, items) in POD_LISTS.iter().zip(of_pod) {
-        leave_out_items(workload, workload.pod_spec, list, &items, base);
-    }
+/// Items of the input that are compared with those of the policies.
+#[derive(Default)]
+struct OwnItems {
+    /// Those that equal one of a policy.
+    equal: BTreeSet<NodeId>,
+    /// Containers that have the name of an injected one, but other content.
+    unlike: BTreeSet<NodeId>,
 }
 
-fn leave_out_container_items(
-    workload: &Workload<'_>,
-    container: &Container<'_>,
-    inject: &Injection,
-    base: &mut Baseline,
-) {
-    let (_, of_container) = inject.items_of_lists();
-    for (list, items) in CONTAINER_LISTS.iter().zip(of_container) {
-        leave_out_items(workload, container.node, list, &items, base);
+impl OwnItems {
+    fn pod_items(&mut self, workload: &Workload<'_>, inject: &Injection) {
+        let (of_pod, _) = inject.items_of_lists();
+        for (list, items) in POD_LISTS.iter().zip(of_pod) {
+            self.list_items(workload, workload.pod_spec, list, &items);
+        }
     }
-}
 
-/// Leaves out the items of a list that equal one of the policy's.
-fn leave_out_items(
-    workload: &Workload<'_>,
-    holder: NodeId,
-    list: &str,
-    policy_items: &[&PolicyValue],
-    base: &mut Baseline,
-) {
-    let Some(node) = workload
-        .tree
-        .get(holder, list)
-        .filter(|_| !policy_items.is_empty())
-    else {
-        return;
-    };
-    for item in workload.tree.items(node) {
-        if let Ok(value) = to_value(workload.tree, item)
-            && policy_items
-                .iter()
-                .any(|wanted| is_same(&value, &wanted.value))
+    fn container_items(
+        &mut self,
+        workload: &Workload<'_>,
+        container: &Container<'_>,
+        inject: &Injection,
+    ) {
+        let (_, of_container) = inject.items_of_lists();
+        for (list, items) in CONTAINER_LISTS.iter().zip(of_container) {
+            self.list_items(workload, container.node, list, &items);
+        }
+    }
+
+    /// Finds the items of a list that equal one of the policy's.
+    fn list_items(
+        &mut self,
+        workload: &Workload<'_>,
+        holder: NodeId,
+        list: &str,
+        policy_items: &[&PolicyValue],
+    ) {
+        let Some(node) = workload
+            .tree
+            .get(holder, list)
+            .filter(|_| !policy_items.is_empty())
+        else {
+            return;
+        };
+        for item in workload.tree.items(node) {
+            if let Ok(value) = to_value(workload.tree, item)
+                && policy_items
+                    .iter()
+                    .any(|wanted| is_same(&value, &wanted.value))
+            {
+                self.equal.insert(item);
+            }
+        }
+    }
+
+    fn containers(&mut self, workload: &Workload<'_>, inject: &Injection) {
+        let init = inject.init_containers.iter().map(|(item, _)| item);
+        let policy_containers: Vec<&PolicyValue> = init
+            .chain(inject.sidecars.iter().map(|(item, ..)| item))
+            .collect();
+        if policy_containers.is_empty() {
+            return;
+        }
+        for container in workload.containers() {
+            let counterpart = policy_containers.iter().find(|item| {
+                field(&item.value, "name").and_then(Value::as_str) == Some(container.name)
+            });
+            let value = counterpart.and_then(|_| to_value(workload.tree, container.node).ok());
+            if let (Some(item), Some(value)) = (counterpart, value) {
+                match is_same(&value, &item.value) {
+                    true => self.equal.insert(container.node),
+                    false => self.unlike.insert(container.node),
+                };
+            }
+        }
+    }
+
+    fn texts(&mut self, workload: &Workload<'_>, inject: &Injection) {
+        let policy_texts = [
+            &inject.pod_annotations,
+            &inject.pod_labels,
+            &inject.annotations,
+            &inject.labels,
+        ];
+        for ((_, metadata, field), policy_texts) in texts_of(workload).into_iter().zip(policy_texts)
         {
-            base.left_out.insert(item);
-        }
-    }
-}
-
-fn leave_out_containers(
-    workload: &Workload<'_>,
-    inject: &Injection,
-    base: &mut Baseline,
-    unlike: &mut BTreeSet<NodeId>,
-) {
-    let init = inject.init_containers.iter().map(|(item, _)| item);
-    let policy_containers: Vec<&PolicyValue> = init
-        .chain(inject.sidecars.iter().map(|(item, ..)| item))
-        .collect();
-    if policy_containers.is_empty() {
-        return;
-    }
-    for container in workload.containers() {
-        let counterpart = policy_containers.iter().find(|item| {
-            field(&item.value, "name").and_then(Value::as_str) == Some(container.name)
-        });
-        let value = counterpart.and_then(|_| to_value(workload.tree, container.node).ok());
-        if let (Some(item), Some(value)) = (counterpart, value) {
-            match is_same(&value, &item.value) {
-                true => base.left_out.insert(container.node),
-                false => unlike.insert(container.node),
+            let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field))
+            else {
+                continue;
             };
+            for (key, item) in policy_texts {
+                let found = workload.tree.get(mapping, key);
+                let has_policy_value =
+                    |node: &NodeId| workload.tree.string(*node) == item.value.as_str();
+                self.equal.extend(found.filter(has_policy_value));
+            }
         }
-    }
-}
-
-fn leave_out_texts(workload: &Workload<'_>, inject: &Injection, base: &mut Baseline) {
-    let policy_texts = [
-        &inject.pod_annotations,
-        &inject.pod_labels,
-        &inject.annotations,
-        &inject.labels,
-    ];
-    for ((_, metadata, field), policy_texts) in texts_of(workload).into_iter().zip(policy_texts) {
-        let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field)) else {
-            continue;
-        };
-        for (key, item) in policy_texts {
-            let found = workload.tree.get(mapping, key);
-            let has_policy_value =
-                |node: &NodeId| workload.tree.string(*node) == item.value.as_str();
-            base.left_out.extend(found.filter(has_policy_value));
+        let texts = inject.text_changes.iter();
+        for text in texts.filter(|text| text.change.op != EnvOp::Remove) {
+            let metadata = match text.owner {
+                MetadataOwner::Pod => workload.pod_metadata(),
+                MetadataOwner::Workload => workload.metadata(),
+            };
+            let mapping = metadata.and_then(|metadata| workload.tree.get(metadata, text.field));
+            let found = mapping.and_then(|mapping| workload.tree.get(mapping, &text.change.name));
+            let wanted = field(&text.change.item.value, "value").and_then(Value::as_str);
+            let has_policy_value = |node: &NodeId| {
+                wanted.is_some_and(|wanted| workload.tree.string(*node) == Some(wanted))
+            };
+            self.equal.extend(found.filter(has_policy_value));
         }
-    }
-    let texts = inject.text_changes.iter();
-    for text in texts.filter(|text| text.change.op != EnvOp::Remove) {
-        let metadata = match text.owner {
-            MetadataOwner::Pod => workload.pod_metadata(),
-            MetadataOwner::Workload => workload.metadata(),
-        };
-        let mapping = metadata.and_then(|metadata| workload.tree.get(metadata, text.field));
-        let found = mapping.and_then(|mapping| workload.tree.get(mapping, &text.change.name));
-        let wanted = field(&text.change.item.value, "value").and_then(Value::as_str);
-        let has_policy_value = |node: &NodeId| {
-            wanted.is_some_and(|wanted| workload.tree.string(*node) == Some(wanted))
-        };
-        base.left_out.extend(found.filter(has_policy_value));
     }
 }
