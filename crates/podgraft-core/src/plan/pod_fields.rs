@@ -177,17 +177,24 @@ impl Planner<'_, '_> {
             return Ok(());
         }
         let key = path.last().map(String::as_str).unwrap_or_default();
-        if let (Value::Array(existing), Value::Array(wanted)) = (&existing, &value)
-            && let Some(added) = self.union(key, existing, wanted, &part, item)?
-        {
-            return self.extend_pod_list(path, existing.len(), added);
-        }
-        if !self.replaces_existing() {
-            let description = format_args!("the pod's `{}`", path.join("."));
-            return self.kept_or_conflict(&part, description, item);
-        }
+        let wanted = match (&existing, value) {
+            (Value::Array(existing), Value::Array(wanted)) if is_aligned(key) => {
+                let merged = self.merged_list(key, existing, &wanted, &part, item)?;
+                // Without a replaced item, the list only grows.
+                if merged.starts_with(existing) {
+                    let added = merged[existing.len()..].to_vec();
+                    return self.extend_pod_list(path, existing.len(), added);
+                }
+                Value::Array(merged)
+            }
+            (_, value) if self.replaces_existing() => value,
+            _ => {
+                let description = format_args!("the pod's `{}`", path.join("."));
+                return self.kept_or_conflict(&part, description, item);
+            }
+        };
         let pod_spec = self.open_pod_spec()?;
-        self.set_leaf(pod_spec, path, value, order::POD_SPEC)?;
+        self.set_leaf(pod_spec, path, wanted, order::POD_SPEC)?;
         self.report(Operation::Replace, || ChangeTarget::PodField(path.to_vec()));
         Ok(())
     }
@@ -200,22 +207,19 @@ impl Planner<'_, '_> {
         part.filter(|part| is_account && !self.draft.is_empty(part))
     }
 
-    /// Returns the wanted items that a list lacks. `None` if the list can only be replaced as a whole.
-    fn union(
+    /// An existing list with the wanted items: those that it lacks at its end, the others in place of their counterparts.
+    fn merged_list(
         &self,
         key: &str,
         existing: &[Value],
         wanted: &[Value],
         part: &DraftValue,
         item: &PolicyValue,
-    ) -> PlanResult<Option<Vec<Value>>> {
-        if !is_aligned(key) {
-            return Ok(None);
-        }
-        let mut added = Vec::new();
+    ) -> PlanResult<Vec<Value>> {
+        let mut merged = existing.to_vec();
         for value in wanted {
             let is_equal_in = |candidate: &Value, field| candidate.get(field) == value.get(field);
-            let counterpart = existing.iter().find(|candidate| match name_field(key) {
+            let counterpart = existing.iter().position(|candidate| match name_field(key) {
                 Some(field) => is_equal_in(candidate, field),
                 None if key == "topologySpreadConstraints" => ["topologyKey", "whenUnsatisfiable"]
                     .into_iter()
@@ -223,18 +227,17 @@ impl Planner<'_, '_> {
                 None => is_same(candidate, value),
             });
             match counterpart {
-                None => added.push(value.clone()),
-                Some(counterpart) if is_same(counterpart, value) => {}
+                None => merged.push(value.clone()),
+                Some(at) if is_same(&existing[at], value) => {}
                 Some(_) if self.keeps_existing() => {}
-                // `onConflict: Replace` sets the whole list.
-                Some(_) if self.replaces_existing() => return Ok(None),
+                Some(at) if self.replaces_existing() => merged[at] = value.clone(),
                 Some(_) => {
                     let description = format_args!("an item of the pod's `{key}`");
                     return Err(self.conflict(part, description, item).into());
                 }
             }
         }
-        Ok(Some(added))
+        Ok(merged)
     }
 
     fn extend_pod_list(&mut self, path: &[String], length: usize, added: Vec<Value>) -> PlanResult {
