@@ -123,13 +123,17 @@ fn words(was: &[Value], value: &[Value], exists: &[Value]) -> Result<Value, Enta
     if !was.is_empty() && !was.iter().any(|word| value.contains(word)) {
         return Ok(Value::from(value));
     }
-    let words = match (value.strip_prefix(was), value.strip_suffix(was)) {
+    let (added, words) = match (value.strip_prefix(was), value.strip_suffix(was)) {
         _ if was.is_empty() && !exists.is_empty() => return Err(Entangled),
-        (Some(back), _) => [exists, back],
-        (_, Some(front)) => [front, exists],
+        (Some(back), _) => (back, [exists, back]),
+        (_, Some(front)) => (front, [front, exists]),
         (None, None) => return Err(Entangled),
     };
-    Ok(Value::from(words.concat()))
+    // What would be added is there already, so the list may have been replaced as a whole.
+    match added.iter().any(|word| exists.contains(word)) {
+        true => Err(Entangled),
+        false => Ok(Value::from(words.concat())),
+    }
 }
 
 fn fields(
@@ -245,6 +249,7 @@ mod tests {
         assert_eq!(words("s -a", "-b s -a", "s"), Some(json!(["-b", "s"])));
         assert_eq!(words("s", "x y", "t"), Some(json!(["x", "y"])));
         assert_eq!(words("s t", "s -b t", "s u"), None);
+        assert_eq!(words("s", "s -b -a", "s -a -b"), None);
     }
 
     #[test]
