@@ -82,11 +82,14 @@ impl Lowering<'_, '_> {
         let last = run
             .last()
             .map_or(start, |&(_, value)| self.tree.span(value).end);
-        if text[last.min(to)..to].contains('#') {
-            let reason = "shares its line with a dash and is followed by a comment";
-            return Err(LoweringError { node, reason });
-        }
-        self.remove(start..to);
+        let (rest_of_line, above_next) =
+            text[last.min(to)..to].split_once('\n').unwrap_or_default();
+        let end = match above_next.contains('#') {
+            // Comments above the next field stay there, below the dash.
+            true => last + rest_of_line.trim_end_matches('\r').len(),
+            false => to,
+        };
+        self.remove(start..end);
         Ok(())
     }
 
