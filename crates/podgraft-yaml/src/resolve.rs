@@ -5,7 +5,7 @@
 //! before the `<<`. Because readers disagree, such a mapping is treated as one with a duplicate key.
 
 use super::scalar;
-use super::tree::{NodeId, NodeKind, Tree, VERBATIM};
+use super::tree::{Node, NodeId, NodeKind, Tree, VERBATIM};
 
 /// The most mappings that one lookup visits through merge keys, which may be nested; real files use one or two
 /// levels.
@@ -22,6 +22,14 @@ pub struct MappingEntry {
     pub value: NodeId,
     /// Comes from a merge key, so it is written elsewhere.
     pub is_merged: bool,
+}
+
+impl Node {
+    /// Nearly all keys are longer than a merge key.
+    #[inline]
+    fn may_be_merge_key(&self) -> bool {
+        (self.end - self.start) as usize == MERGE_KEY.len()
+    }
 }
 
 impl Tree<'_> {
@@ -50,18 +58,26 @@ impl Tree<'_> {
         key: &str,
         visited: &mut Vec<NodeId>,
     ) -> Option<MappingEntry> {
-        let mut merged = None;
-        for (key_node, value) in self.entries(mapping) {
-            if self.is_text(key_node, key) {
+        let root = self.node(mapping);
+        if !root.kind.is_mapping() {
+            return None;
+        }
+        // Most lookups of a document pass over many keys, so nodes are looked at where they are.
+        let nodes = &self.nodes[..root.after as usize];
+        let (mut merged, mut at) = (None, mapping.0 + 1);
+        while let Some(node) = nodes.get(at as usize) {
+            let (key_node, value) = (NodeId(at), NodeId(node.after));
+            if self.is_text_of(node, key_node, key) {
                 return Some(MappingEntry {
                     key: key_node,
                     value,
                     is_merged: false,
                 });
             }
-            if self.is_merge_key(key_node) {
+            if node.may_be_merge_key() && self.is_written_as_merge_key(key_node) {
                 merged = Some(value);
             }
+            at = nodes[value.0 as usize].after;
         }
         self.merged_entry(merged?, key, visited)
     }
@@ -107,9 +123,7 @@ impl Tree<'_> {
     /// Whether a key is a merge key: a plain `<<` without a tag, or with the tag `!!merge`.
     #[inline]
     pub fn is_merge_key(&self, key: NodeId) -> bool {
-        let node = self.node(key);
-        // Nearly all keys are longer.
-        (node.end - node.start) as usize == MERGE_KEY.len() && self.is_written_as_merge_key(key)
+        self.node(key).may_be_merge_key() && self.is_written_as_merge_key(key)
     }
 
     fn is_written_as_merge_key(&self, key: NodeId) -> bool {
@@ -147,7 +161,11 @@ impl Tree<'_> {
     /// Whether a node is a scalar with this value, aliases followed.
     #[inline]
     pub fn is_text(&self, id: NodeId, text: &str) -> bool {
-        let node = self.node(id);
+        self.is_text_of(self.node(id), id, text)
+    }
+
+    #[inline(always)]
+    fn is_text_of(&self, node: &Node, id: NodeId, text: &str) -> bool {
         if node.kind != NodeKind::Plain || node.extra != VERBATIM {
             return self.scalar(id) == Some(text);
         }
@@ -204,7 +222,7 @@ impl Tree<'_> {
             let text = self.scalar(key).filter(|text| {
                 *text != "<<" && (kind != NodeKind::Plain || !scalar::is_typed(text))
             });
-            kind != NodeKind::Absent && text.is_some_and(|text| seen.insert(text))
+            kind != NodeKind::Absent && text.is_some_and(|text| seen.insert(text.as_bytes()))
         })
     }
 
@@ -248,13 +266,23 @@ impl Tree<'_> {
             may_merge: false,
         };
         for (key, _) in self.entries(mapping) {
-            let Some(text) = self.scalar(key) else {
+            let Some(text) = self.scalar_bytes(key) else {
                 continue;
             };
-            keys.may_merge |= text == "<<";
+            keys.may_merge |= text == MERGE_KEY.as_bytes();
             keys.are_distinct &= seen.insert(text);
         }
         keys
+    }
+
+    /// The bytes of [`Tree::scalar`].
+    #[inline]
+    fn scalar_bytes(&self, id: NodeId) -> Option<&[u8]> {
+        let node = self.node(id);
+        match node.kind == NodeKind::Plain && node.extra == VERBATIM {
+            true => Some(&self.text.as_bytes()[node.start as usize..node.end as usize]),
+            false => self.scalar(id).map(str::as_bytes),
+        }
     }
 }
 
@@ -275,8 +303,8 @@ impl Default for SeenHashes {
 
 impl SeenHashes {
     /// Returns whether the hash of the text is new.
-    fn insert(&mut self, text: &str) -> bool {
-        let hash = small_hash(text.as_bytes());
+    fn insert(&mut self, text: &[u8]) -> bool {
+        let hash = small_hash(text);
         let (word, bit) = (&mut self.0[hash / 64], 1 << (hash % 64));
         let is_new = *word & bit == 0;
         *word |= bit;
