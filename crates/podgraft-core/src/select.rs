@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::Inventory;
-use crate::manifest::pod::Workload;
+use crate::manifest::pod::{Metadata, Workload};
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::EvaluationCache;
 use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
@@ -211,7 +211,7 @@ pub(crate) fn select_rule(
 
 impl WorkloadFacts<'_, '_> {
     fn annotation(&self, key: &str) -> Option<&str> {
-        self.text_under(self.texts_of(self.workload.metadata(), "annotations"), key)
+        self.text_under(self.workload.metadata().annotations, key)
     }
 
     /// An annotation of the pod template, or else of the workload.
@@ -223,21 +223,16 @@ impl WorkloadFacts<'_, '_> {
     /// The nodes of `labels` or `annotations` of the pod template and of the workload.
     fn any_texts(&self, field: &str) -> [Option<NodeId>; 2] {
         [self.workload.pod_metadata(), self.workload.metadata()]
-            .map(|metadata| self.texts_of(metadata, field))
+            .map(|metadata| metadata.texts(field))
     }
 
-    /// The node of `labels` or `annotations` in metadata.
-    fn texts_of(&self, metadata: Option<NodeId>, field: &str) -> Option<NodeId> {
-        self.workload.tree.get(metadata?, field)
-    }
-
-    fn mark_in(&self, metadata: Option<NodeId>, mark: &MetadataKey) -> Option<&str> {
+    fn mark_in(&self, metadata: Metadata, mark: &MetadataKey) -> Option<&str> {
         let (field, key) = mark.field_and_key();
-        self.text_under(self.texts_of(metadata, field), key)
+        self.text_under(metadata.texts(field), key)
     }
 
     fn text_under(&self, mapping: Option<NodeId>, key: &str) -> Option<&str> {
-        let value = self.workload.tree.get(mapping?, key)?;
+        let value = self.workload.tree.get_in(mapping, key)?;
         if self.base.left_out.contains(&value) {
             None
         } else {

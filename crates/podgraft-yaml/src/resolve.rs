@@ -40,6 +40,12 @@ impl Tree<'_> {
             .map(|entry| self.follow(entry.value))
     }
 
+    /// [`Tree::get`] of a mapping that may be missing.
+    #[inline]
+    pub fn get_in(&self, mapping: Option<NodeId>, key: &str) -> Option<NodeId> {
+        self.get(mapping?, key)
+    }
+
     /// Returns the scalar at the key, aliases followed. `None` if there is none.
     pub fn scalar_at(&self, mapping: NodeId, key: &str) -> Option<&str> {
         self.scalar(self.get(mapping, key)?)

@@ -42,10 +42,7 @@ const FILE: [(&str, &str); 2] = [
 /// file. Otherwise all companions would be written at the top of the package.
 fn in_folder_of(workload: &Workload<'_>, mut companion: GeneratedObject) -> GeneratedObject {
     let tree = workload.tree;
-    let Some(annotations) = workload
-        .metadata()
-        .and_then(|metadata| tree.get(metadata, "annotations"))
-    else {
+    let Some(annotations) = workload.metadata().annotations else {
         return companion;
     };
     let text = |key: &str| tree.scalar_at(annotations, key);

@@ -117,9 +117,7 @@ impl DocumentTask<'_> {
 /// The labels of the pod template.
 fn labels_of(workload: &Workload<'_>) -> BTreeMap<String, String> {
     let tree = workload.tree;
-    let labels = workload
-        .pod_metadata()
-        .and_then(|metadata| tree.get(metadata, "labels"));
+    let labels = workload.pod_metadata().labels;
     let entries = labels.into_iter().flat_map(|labels| tree.entries(labels));
     let text = |node| tree.string(node).map(str::to_owned);
     entries

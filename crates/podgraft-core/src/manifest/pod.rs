@@ -31,7 +31,39 @@ pub struct Workload<'t> {
     pub name: String,
     /// The stated namespace, or else that of the run.
     pub namespace: Option<String>,
+    metadata: Metadata,
+    pod_metadata: Metadata,
     containers: Vec<Container<'t>>,
+}
+
+/// The `metadata` of an object or of a pod template. Many steps look into it, so its nodes are found once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// Its node.
+    pub node: Option<NodeId>,
+    /// `labels`
+    pub labels: Option<NodeId>,
+    /// `annotations`
+    pub annotations: Option<NodeId>,
+}
+
+impl Metadata {
+    fn of(tree: &Tree<'_>, holder: NodeId) -> Self {
+        let node = tree.get(holder, "metadata");
+        Metadata {
+            node,
+            labels: tree.get_in(node, "labels"),
+            annotations: tree.get_in(node, "annotations"),
+        }
+    }
+
+    /// The labels or the annotations, by the name of the field.
+    pub fn texts(self, field: &str) -> Option<NodeId> {
+        match field {
+            "labels" => self.labels,
+            _ => self.annotations,
+        }
+    }
 }
 
 /// Why an object of a workload kind has no pod template to edit.
@@ -155,11 +187,14 @@ impl<'t> Workload<'t> {
             template = descend(tree, template, key)?;
         }
         let pod_spec = descend(tree, template, "spec")?;
-        let text = |key| object.metadata_text(tree, key);
-        let name = match (text("name"), text("generateName")) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(prefix)) => format!("{prefix}*"),
-            (None, None) => String::new(),
+        let metadata = Metadata::of(tree, object.node);
+        let text = |key| {
+            let text = tree.string(tree.get_in(metadata.node, key)?);
+            text.filter(|text| !text.is_empty())
+        };
+        let name = match text("name") {
+            Some(name) => name.to_owned(),
+            None => text("generateName").map_or_else(String::new, |prefix| format!("{prefix}*")),
         };
         let namespace = text("namespace").or(default_namespace).map(str::to_owned);
         let containers = read_containers(tree, pod_spec);
@@ -172,13 +207,16 @@ impl<'t> Workload<'t> {
             pod_spec,
             name,
             namespace,
+            metadata,
+            pod_metadata: Metadata::of(tree, template),
             containers,
         })
     }
 
     /// The namespace that the manifest states; empty if it states none.
     pub(crate) fn stated_namespace(&self) -> &'t str {
-        let stated = self.object.metadata_text(self.tree, "namespace");
+        let stated = self.tree.get_in(self.metadata.node, "namespace");
+        let stated = stated.and_then(|node| self.tree.string(node));
         stated.unwrap_or_default()
     }
 
@@ -214,8 +252,7 @@ impl<'t> Workload<'t> {
 
     /// The place of the object's name, or else of its kind.
     pub(crate) fn name_place(&self) -> Place {
-        let metadata = self.metadata();
-        let name = metadata.and_then(|metadata| self.tree.get(metadata, "name"));
+        let name = self.tree.get_in(self.metadata.node, "name");
         let node = name
             .or_else(|| self.tree.get(self.object.node, "kind"))
             .unwrap_or(self.object.node);
@@ -223,35 +260,41 @@ impl<'t> Workload<'t> {
     }
 
     /// The pod template's metadata.
-    pub(crate) fn pod_metadata(&self) -> Option<NodeId> {
-        self.tree.get(self.template, "metadata")
+    pub(crate) fn pod_metadata(&self) -> Metadata {
+        self.pod_metadata
     }
 
     /// The workload's own metadata.
-    pub fn metadata(&self) -> Option<NodeId> {
-        self.tree.get(self.object.node, "metadata")
+    pub fn metadata(&self) -> Metadata {
+        self.metadata
     }
 
     /// An annotation of the workload itself.
     pub(crate) fn workload_annotation(&self, key: &str) -> Option<NodeId> {
-        let annotations = self.tree.get(self.metadata()?, "annotations")?;
-        self.tree.get(annotations, key)
+        self.tree.get_in(self.metadata.annotations, key)
     }
 
     /// Whether the pod template or the workload has an annotation.
     pub(crate) fn has_annotation(&self, key: &str) -> bool {
-        let holders = [self.pod_metadata(), self.metadata()].into_iter().flatten();
-        let mut annotations = holders.filter_map(|metadata| self.tree.get(metadata, "annotations"));
-        annotations.any(|annotations| self.tree.get(annotations, key).is_some())
+        let holders = [self.pod_metadata, self.metadata];
+        let mut values = holders.map(|metadata| self.tree.get_in(metadata.annotations, key));
+        values.iter_mut().any(|value| value.is_some())
     }
 
     /// The first label or annotation of the workload or its pod template whose value is neither a string nor null, with
     /// `labels` or `annotations`.
     pub(crate) fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
-        let holders = [self.metadata(), self.pod_metadata()].into_iter().flatten();
-        let fields = |metadata| ["labels", "annotations"].map(|field| (metadata, field));
-        for (metadata, field) in holders.flat_map(fields) {
-            let texts = self.tree.get(metadata, field).into_iter();
+        let fields = |metadata: Metadata| {
+            [
+                ("labels", metadata.labels),
+                ("annotations", metadata.annotations),
+            ]
+        };
+        for (field, texts) in [self.metadata, self.pod_metadata]
+            .into_iter()
+            .flat_map(fields)
+        {
+            let texts = texts.into_iter();
             for (key, value) in texts.flat_map(|texts| self.tree.entries(texts)) {
                 if !self.tree.is_merge_key(key) && self.is_untyped(self.tree.follow(value)) {
                     return Some((field, value));
@@ -286,20 +329,18 @@ impl<'t> Workload<'t> {
     /// The second of two equal keys in the mappings that selection reads: those above the pod's `spec`, and metadata.
     pub(crate) fn duplicate_key(&self) -> Option<NodeId> {
         let tree = self.tree;
-        let mut mappings = vec![self.object.node];
-        for key in &self.pod_kind.path {
-            mappings.extend(mappings.last().and_then(|&node| tree.get(node, key)));
-        }
-        for metadata in [self.metadata(), self.pod_metadata()].into_iter().flatten() {
-            mappings.push(metadata);
-            mappings.extend(
-                ["labels", "annotations"]
-                    .iter()
-                    .filter_map(|key| tree.get(metadata, key)),
-            );
-        }
-        mappings
-            .into_iter()
+        let mut above = self.object.node;
+        let path = self.pod_kind.path.iter().map_while(|key| {
+            above = tree.get(above, key)?;
+            Some(above)
+        });
+        let metadata = [self.metadata, self.pod_metadata].into_iter();
+        let metadata = metadata
+            .flat_map(|metadata| [metadata.node, metadata.labels, metadata.annotations])
+            .flatten();
+        std::iter::once(self.object.node)
+            .chain(path)
+            .chain(metadata)
             .find_map(|node| tree.duplicate_key(tree.follow(node)))
     }
 

@@ -17,7 +17,7 @@ const METRICS_PORTS: &[&str] = &["jmx-metrics", "metrics", "http-metrics", "prom
 /// Returns the parts of a workload.
 pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
     let tree = workload.tree;
-    let workload_annotations = pairs(tree, workload.metadata(), "annotations");
+    let workload_annotations = pairs(tree, workload.metadata().annotations);
     let marker = workload_annotations
         .iter()
         .find(|(key, _)| key == MARKER)
@@ -36,8 +36,8 @@ pub(crate) fn view_of(workload: &Workload<'_>) -> WorkloadView {
         }),
         sidecars: container_views(workload, |container| container.is_native_sidecar),
         volumes: volumes(workload),
-        pod_annotations: pairs(tree, workload.pod_metadata(), "annotations"),
-        pod_labels: pairs(tree, workload.pod_metadata(), "labels"),
+        pod_annotations: pairs(tree, workload.pod_metadata().annotations),
+        pod_labels: pairs(tree, workload.pod_metadata().labels),
         policies,
         metrics_endpoints: Vec::new(),
     };
@@ -166,11 +166,11 @@ fn volume_claim(tree: &Tree<'_>, item: NodeId) -> VolumeView {
     }
 }
 
-fn pairs(tree: &Tree<'_>, metadata: Option<NodeId>, field: &str) -> Vec<(String, String)> {
-    let Some(mapping) = metadata.and_then(|metadata| tree.get(metadata, field)) else {
-        return Vec::new();
-    };
-    let pairs = tree.entries(mapping).filter_map(|(key, value)| {
+fn pairs(tree: &Tree<'_>, mapping: Option<NodeId>) -> Vec<(String, String)> {
+    let entries = mapping
+        .into_iter()
+        .flat_map(|mapping| tree.entries(mapping));
+    let pairs = entries.filter_map(|(key, value)| {
         let (key, value) = (tree.scalar(key)?, tree.string(value).unwrap_or_default());
         let value = mask::value(key, value).into_owned();
         Some((key.to_owned(), value))

@@ -159,9 +159,8 @@ impl OwnWork<'_, '_> {
                 let mut lists = CONTAINER_LISTS.iter();
                 lists.any(|list| holds(container.node, list))
             })
-            || texts.any(|(word, metadata, field)| {
-                let mapping = metadata.filter(|_| inject.get(word).is_some());
-                let mapping = mapping.and_then(|metadata| tree.get(metadata, field));
+            || texts.any(|(word, mapping)| {
+                let mapping = mapping.filter(|_| inject.get(word).is_some());
                 mapping.is_some_and(|mapping| may_have_entry(tree, mapping, &inject[word]))
             })
     }
@@ -217,9 +216,8 @@ impl OwnWork<'_, '_> {
     fn named_texts(&self, inject: &Value) -> Vec<NodeId> {
         let tree = self.workload.tree;
         let mut found = Vec::new();
-        for (word, metadata, field) in texts_of(self.workload) {
+        for (word, mapping) in texts_of(self.workload) {
             let keys = inject.get(word).and_then(Value::as_object);
-            let mapping = metadata.and_then(|metadata| tree.get(metadata, field));
             if let (Some(keys), Some(mapping)) = (keys, mapping) {
                 found.extend(keys.keys().filter_map(|key| tree.get(mapping, key)));
             }
@@ -260,14 +258,14 @@ fn may_have_entry(tree: &Tree<'_>, mapping: NodeId, injected: &Value) -> bool {
         .is_none_or(|entries| entries.keys().any(is_present))
 }
 
-/// The fields of `inject` for labels and annotations, each with the metadata and the field that it is for.
-fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>, &'static str); 4] {
+/// The fields of `inject` for labels and annotations, each with the node of those that the workload has.
+fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>); 4] {
     let (pod, object) = (workload.pod_metadata(), workload.metadata());
     [
-        ("podAnnotations", pod, "annotations"),
-        ("podLabels", pod, "labels"),
-        ("annotations", object, "annotations"),
-        ("labels", object, "labels"),
+        ("podAnnotations", pod.annotations),
+        ("podLabels", pod.labels),
+        ("annotations", object.annotations),
+        ("labels", object.labels),
     ]
 }
 
@@ -355,12 +353,8 @@ impl OwnItems {
             &inject.annotations,
             &inject.labels,
         ];
-        for ((_, metadata, field), policy_texts) in texts_of(workload).into_iter().zip(policy_texts)
-        {
-            let Some(mapping) = metadata.and_then(|metadata| workload.tree.get(metadata, field))
-            else {
-                continue;
-            };
+        for ((_, mapping), policy_texts) in texts_of(workload).into_iter().zip(policy_texts) {
+            let Some(mapping) = mapping else { continue };
             for (key, item) in policy_texts {
                 let found = workload.tree.get(mapping, key);
                 let has_policy_value =
@@ -374,8 +368,8 @@ impl OwnItems {
                 MetadataOwner::Pod => workload.pod_metadata(),
                 MetadataOwner::Workload => workload.metadata(),
             };
-            let mapping = metadata.and_then(|metadata| workload.tree.get(metadata, text.field));
-            let found = mapping.and_then(|mapping| workload.tree.get(mapping, &text.change.name));
+            let mapping = metadata.texts(text.field);
+            let found = workload.tree.get_in(mapping, &text.change.name);
             let wanted = field(&text.change.item.value, "value").and_then(Value::as_str);
             let has_policy_value = |node: &NodeId| {
                 wanted.is_some_and(|wanted| workload.tree.string(*node) == Some(wanted))

@@ -48,7 +48,7 @@ fn foreign_mark(
     };
     let holders = [(workload.pod_metadata(), "pod "), (workload.metadata(), "")];
     holders.into_iter().find_map(|(metadata, prefix)| {
-        let node = tree.get(tree.get(metadata?, field)?, key)?;
+        let node = tree.get_in(metadata.texts(field), key)?;
         let value = tree.string(node)?;
         let is_meant = values.is_empty() || values.iter().any(|glob| glob.is_match(value));
         is_meant.then(|| {

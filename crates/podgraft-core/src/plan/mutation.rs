@@ -103,9 +103,9 @@ fn run_mutation(
         name: Some(workload.name.as_str()).filter(|name| !name.is_empty() && !name.ends_with('*')),
         namespace,
         default_namespace: subject.options.namespace.as_deref(),
-        annotations: &texts(workload, workload.pod_metadata(), "annotations"),
-        labels: &|| texts(workload, workload.pod_metadata(), "labels"),
-        workload_annotations: &|| texts(workload, workload.metadata(), "annotations"),
+        annotations: &texts(workload, workload.pod_metadata().annotations),
+        labels: &|| texts(workload, workload.pod_metadata().labels),
+        workload_annotations: &|| texts(workload, workload.metadata().annotations),
         namespace_annotations: found.flatten().map(|meta| &meta.annotations),
         is_marked: &|| is_marked_by_kind(&planned.draft, subject.policy),
         spec: &spec,
@@ -158,9 +158,9 @@ fn is_marked_by_kind(draft: &Draft<'_>, policy: &Policy) -> bool {
 }
 
 /// The labels or annotations in metadata, as an API server shows them.
-fn texts(workload: &Workload<'_>, metadata: Option<NodeId>, key: &str) -> BTreeMap<String, String> {
+fn texts(workload: &Workload<'_>, mapping: Option<NodeId>) -> BTreeMap<String, String> {
     let tree = workload.tree;
-    let value = metadata.and_then(|metadata| to_value(tree, tree.get(metadata, key)?).ok());
+    let value = mapping.and_then(|mapping| to_value(tree, mapping).ok());
     let pairs = value.as_ref().and_then(Value::as_object);
     let pairs = pairs.into_iter().flatten();
     pairs

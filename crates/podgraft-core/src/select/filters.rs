@@ -82,14 +82,14 @@ impl WorkloadFacts<'_, '_> {
 
     fn filter(&self, filter: &WorkloadFilter, hooks: Hooks) -> FilterResult {
         let workload = self.workload;
-        let (pod_metadata, workload_metadata) = (workload.pod_metadata(), workload.metadata());
+        let (pod_labels, own_labels) = (workload.pod_metadata().labels, workload.metadata().labels);
         let (by_pod, by_own) = (filter.selector.as_ref(), filter.workload_selector.as_ref());
         let failed = self
             .check_kind(filter)
             .or_else(|| self.check_name(filter))
             .or_else(|| self.check_hooks(filter, hooks))
-            .or_else(|| self.check_selector(by_pod, pod_metadata, filter, POD_LABELS))
-            .or_else(|| self.check_selector(by_own, workload_metadata, filter, OWN_LABELS))
+            .or_else(|| self.check_selector(by_pod, pod_labels, filter, POD_LABELS))
+            .or_else(|| self.check_selector(by_own, own_labels, filter, OWN_LABELS))
             .or_else(|| self.check_annotations(filter))
             .or_else(|| self.check_images(filter))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
@@ -162,7 +162,7 @@ impl WorkloadFacts<'_, '_> {
         let hook = HOOKS.iter().find(|key| self.annotation(key).is_some());
         match (hooks, hook) {
             (Hooks::Exclude, Some(key)) => {
-                let at = self.span_in(self.texts_of(self.workload.metadata(), "annotations"), key);
+                let at = self.span_in(self.workload.metadata().annotations, key);
                 let why = match filter.words.get("hooks") {
                     Some(word) => format!("{} excludes hooks", word.field),
                     None => "`hooks` is Exclude".to_owned(),
@@ -181,11 +181,10 @@ impl WorkloadFacts<'_, '_> {
     fn check_selector(
         &self,
         selector: Option<&LabelSelector>,
-        metadata: Option<NodeId>,
+        labels: Option<NodeId>,
         filter: &WorkloadFilter,
         (condition, subject): (&'static str, &str),
     ) -> Option<Skip> {
-        let labels = self.texts_of(metadata, "labels");
         let failed = selector?
             .requirements
             .iter()
@@ -195,7 +194,7 @@ impl WorkloadFacts<'_, '_> {
             .span_in(labels, &failed.key)
             .or_else(|| labels.map(|labels| self.workload.tree.span(labels)));
         let word = filter.word(condition);
-        let written = labels.and_then(|labels| self.workload.tree.get(labels, &failed.key));
+        let written = self.workload.tree.get_in(labels, &failed.key);
         let reason = match (found, written) {
             (None, Some(_)) => format!(
                 "{word} requires {failed}, but the label `{}` of {subject} was injected",

@@ -135,7 +135,7 @@ impl WorkloadFacts<'_, '_> {
 
     /// The byte range of a field of the workload's metadata.
     pub(super) fn workload_field(&self, key: &str) -> Option<Range<usize>> {
-        self.span_in(self.workload.metadata(), key)
+        self.span_in(self.workload.metadata().node, key)
     }
 
     /// The byte range of an annotation of the pod template, or else of the workload.

@@ -122,10 +122,10 @@ impl WorkloadFacts<'_, '_> {
         let metadata = match from {
             OptFrom::Pod => self.workload.pod_metadata(),
             OptFrom::Workload => self.workload.metadata(),
-            OptFrom::Namespace => None,
+            OptFrom::Namespace => return None,
         };
         let (field, key) = mark.field_and_key();
-        self.span_in(self.texts_of(metadata, field), key)
+        self.span_in(metadata.texts(field), key)
     }
 
     /// A hint if the mark exists under nearly the same key, or as a label instead of an annotation.

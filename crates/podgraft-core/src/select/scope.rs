@@ -36,7 +36,9 @@ impl Facts for WorkloadFacts<'_, '_> {
             "workload" => self.of_workload(field),
             "pod" => match field {
                 "spec" => self.pod_spec().map(Some),
-                _ => self.texts(self.workload.pod_metadata(), field).map(Some),
+                _ => self
+                    .texts(self.workload.pod_metadata().node, field)
+                    .map(Some),
             },
             "container" => match self.container {
                 Some(container) if field == "type" => Ok(Some(Value::from(kind_of(container)))),
@@ -149,7 +151,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
                 Some(spec) => self.field(spec, field),
                 None => Ok(None),
             },
-            _ => self.texts(workload.metadata(), field).map(Some),
+            _ => self.texts(workload.metadata().node, field).map(Some),
         }
     }
 
@@ -265,7 +267,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
             (template.clone(), workload.pod_metadata()),
         ] {
             for field in ["labels", "annotations"] {
-                let node = metadata.and_then(|metadata| workload.tree.get(metadata, field));
+                let node = metadata.texts(field);
                 if let Some(texts) = object.pointer_mut(&format!("{holder}/metadata/{field}")) {
                     self.leave_out_texts(texts, node);
                 }
