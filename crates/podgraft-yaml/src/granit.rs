@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::parse::{MAX_DEPTH, ParseError, ParseErrorKind};
-use super::tree::{Node, NodeId, NodeKind, NodeProperties, Tree, VERBATIM};
+use super::tree::{Node, NodeId, NodeKind, NodeProperties, Tree, new_extra};
 
 pub(super) fn parse(text: &str) -> Result<Tree<'_>, ParseError> {
     build(text, text).or_else(|error| match without_marks(text) {
@@ -336,7 +336,7 @@ impl<'a> TreeBuilder<'a> {
             start: range.start,
             end: range.end,
             after: id.0 + 1,
-            extra: VERBATIM,
+            extra: new_extra(self.tree.text, kind, range.start),
         });
         id
     }

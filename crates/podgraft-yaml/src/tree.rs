@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::fast::Checkpoint;
+use super::stream::mark_length;
 
 /// A node of a [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +81,8 @@ pub(crate) struct Node {
     pub end: u32,
     /// The id that follows the last descendant's.
     pub after: u32,
-    /// Of a scalar: index into `decoded`, or [`VERBATIM`]. Of an alias: the id of its target.
+    /// Of a scalar: index into `decoded`, or [`VERBATIM`]. Of an alias: the id of its target. Of a block collection:
+    /// its column.
     pub extra: u32,
 }
 
@@ -208,6 +210,16 @@ impl<'a> Tree<'a> {
     #[inline]
     pub fn start(&self, id: NodeId) -> usize {
         self.node(id).start as usize
+    }
+
+    /// The column at which the content begins, in bytes from the start of its line. A byte order mark takes no column.
+    #[inline]
+    pub fn column(&self, id: NodeId) -> usize {
+        let node = self.node(id);
+        match node.kind {
+            NodeKind::BlockMapping | NodeKind::BlockSequence => node.extra as usize,
+            _ => column_of(self.text, node.start as usize),
+        }
     }
 
     /// The content as it is written.
@@ -347,6 +359,28 @@ impl<'a> Tree<'a> {
     pub fn start_with_properties(&self, id: NodeId) -> usize {
         self.properties_of(id)
             .map_or(self.node(id).start, |properties| properties.start) as usize
+    }
+}
+
+/// The column of an offset; see [`Tree::column`].
+pub fn column_of(text: &str, at: usize) -> usize {
+    let before = &text.as_bytes()[..at];
+    let start = memchr::memrchr(b'\n', before).map_or(0, |found| found + 1);
+    let mark = match start {
+        0 => mark_length(before),
+        _ => 0,
+    };
+    at - start - mark
+}
+
+/// The `extra` of a node whose value or target is not known yet.
+pub(crate) fn new_extra(text: &str, kind: NodeKind, start: u32) -> u32 {
+    match kind {
+        NodeKind::BlockMapping | NodeKind::BlockSequence => {
+            let column = column_of(text, start as usize);
+            u32::try_from(column).expect("a column is no greater than its offset")
+        }
+        _ => VERBATIM,
     }
 }
 

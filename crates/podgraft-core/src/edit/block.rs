@@ -11,8 +11,8 @@ use crate::yaml::tree::{NodeId, NodeKind};
 
 use super::emit::{needs_line_end, plain_or_quoted};
 use super::layout::{
-    BlockScalarEnd, behind_attached_comments, column, comments_above, line_behind, line_end_at,
-    line_start, next_line,
+    BlockScalarEnd, behind_attached_comments, comments_above, line_behind, line_end_at, line_start,
+    next_line,
 };
 use super::lower::{Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
         fields: &[DraftField],
     ) -> Result<(), LoweringError> {
         self.remove_fields(origin, fields)?;
-        let column = column(self.tree, origin);
+        let column = self.tree.column(origin);
         let mut previous: Option<NodeId> = None;
         let mut new = NewLines::default();
         for field in fields {
@@ -62,7 +62,7 @@ impl Lowering<'_, '_> {
         items: &[DraftValue],
     ) -> Result<(), LoweringError> {
         let dashes = self.dashes(origin);
-        let column = column(self.tree, origin);
+        let column = self.tree.column(origin);
         let width = dashes
             .first()
             .map_or(2, |&(dash, node)| self.item_width(dash, node));

@@ -15,8 +15,7 @@ use crate::yaml::tree::{NodeId, NodeKind, Tree};
 use super::emit::{BlockStyle, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
 use super::flow::json_unit;
 use super::layout::{
-    BlockScalarEnd, behind_attached_comments, block_style, column, flow_style, line_behind,
-    line_end_at,
+    BlockScalarEnd, behind_attached_comments, block_style, flow_style, line_behind, line_end_at,
 };
 use super::lower::{LoweringError, lower_in};
 use super::text_cache::TextCache;
@@ -94,7 +93,7 @@ impl ObjectPlacement {
             }
             ObjectPlacement::Documents(root) => tree.roots().len() == 1 || is_last(root, 0),
             ObjectPlacement::InList(within) => {
-                !tree.kind(within.list).is_flow() && is_last(within.item, column(tree, within.list))
+                !tree.kind(within.list).is_flow() && is_last(within.item, tree.column(within.list))
             }
         };
         TextAdjustment {

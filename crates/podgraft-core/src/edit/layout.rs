@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::yaml::stream::mark_length;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_at_end};
@@ -20,7 +19,7 @@ pub(super) fn block_style(tree: &Tree<'_>, object: NodeId) -> BlockStyle {
             continue;
         }
         while around.pop_if(|(.., after)| *after <= id).is_some() {}
-        let node_column = column(tree, id);
+        let node_column = tree.column(id);
         if let Some(&(true, outer, _)) = around.last()
             && let Some(offset) = node_column.checked_sub(outer)
         {
@@ -60,21 +59,6 @@ impl IndentVotes {
             .find(|(_, votes)| *votes == most_votes)
             .map(|(value, _)| *value)
     }
-}
-
-/// The column at which a node's content begins, in bytes from the start of its line. A byte order mark takes no column.
-pub(super) fn column(tree: &Tree<'_>, id: NodeId) -> usize {
-    column_of(tree.text(), tree.start(id))
-}
-
-/// The column of an offset.
-pub(super) fn column_of(text: &str, at: usize) -> usize {
-    let start = line_start(text, at);
-    let mark = match start {
-        0 => mark_length(text.as_bytes()),
-        _ => 0,
-    };
-    at - start - mark.min(at - start)
 }
 
 /// The start of the line of an offset.

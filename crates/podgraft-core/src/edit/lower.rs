@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use crate::plan::draft::{Draft, DraftKey, DraftValue, OpenId, OpenedCollection};
 use crate::yaml::splice::Edit;
-use crate::yaml::tree::{NodeId, NodeKind, Tree};
+use crate::yaml::tree::{NodeId, NodeKind, Tree, column_of};
 
 use super::emit::{
     BlockStyle, FlowStyle, block_at_end, block_item, block_value, flow_value, needs_line_end,
 };
-use super::layout::{block_style, column, column_of, line_behind, line_end};
+use super::layout::{block_style, line_behind, line_end};
 use super::remove::not_key_and_value;
 use super::text_cache::TextCache;
 use super::{flow, scalar};
@@ -224,7 +224,7 @@ impl Lowering<'_, '_> {
             }),
             ParentContext::Flow => self.write_inside_brackets(node, value),
             ParentContext::BlockField(key) => {
-                let start_column = column(self.tree, key);
+                let start_column = self.tree.column(key);
                 let text = match self.takes_lines_behind(end, start_column, value) {
                     true => format!(" {}", flow_value(value, &FlowStyle::in_block())),
                     false => block_value(value, start_column, style),

@@ -301,7 +301,7 @@ impl<'a> Parser<'a> {
     }
 
     fn open(&mut self, kind: NodeKind, at: usize, column: usize) -> Option<()> {
-        let id = self.push(kind, at, at, VERBATIM);
+        let id = self.push(kind, at, at, offset(column));
         self.open.push(OpenBlockCollection {
             id,
             column,

@@ -215,16 +215,13 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
                     around.child
                 }
             };
-            let Node { kind, start, .. } = nodes[id as usize];
+            let Node { kind, extra, .. } = nodes[id as usize];
             if !matches!(kind, NodeKind::BlockMapping | NodeKind::BlockSequence) {
                 return;
             }
-            let before = &self.old.text.as_bytes()[..start as usize];
-            let column =
-                before.len() - memchr::memrchr(b'\n', before).map_or(0, |line_end| line_end + 1);
             self.path.push(EnclosingCollection {
                 id,
-                column,
+                column: extra as usize,
                 is_sequence: kind == NodeKind::BlockSequence,
                 child: id + 1,
             });
