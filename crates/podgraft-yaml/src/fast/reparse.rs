@@ -229,23 +229,23 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
     }
 
     /// Copies nodes of the old tree, with new ids and offsets.
-    fn move_nodes(&mut self, range: Range<u32>, renumbered: impl Fn(u32) -> u32) {
+    fn move_nodes(&mut self, range: Range<u32>) {
         let old = self.old;
+        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
         // A negative shift wraps around; so do the additions below, which gives the right offset.
         let moved = offset(self.moved.cast_unsigned() & u32::MAX as usize);
-        let Tree { nodes, decoded, .. } = &mut self.parser.tree;
-        let taken = &old.nodes[range.start as usize..range.end as usize];
-        nodes.extend(taken.iter().map(|node| {
-            let mut taken = *node;
-            taken.start = node.start.wrapping_add(moved);
-            taken.end = node.end.wrapping_add(moved);
-            taken.after = renumbered(node.after);
+        let renumbered = offset(nodes.len()).wrapping_sub(range.start);
+        let base = nodes.len();
+        nodes.extend_from_slice(&old.nodes[range.start as usize..range.end as usize]);
+        for node in &mut nodes[base..] {
+            node.start = node.start.wrapping_add(moved);
+            node.end = node.end.wrapping_add(moved);
+            node.after = node.after.wrapping_add(renumbered);
             if node.extra != VERBATIM && !node.kind.is_collection() {
                 decoded.push(old.decoded[node.extra as usize].clone());
-                taken.extra = offset(decoded.len() - 1);
+                node.extra = offset(decoded.len() - 1);
             }
-            taken
-        }));
+        }
     }
 
     /// Copies the nodes between two marks, or up to the end, and sets the parser's state as it is there.
@@ -272,8 +272,9 @@ impl<'o> IncrementalParser<'_, '_, 'o> {
             count: end - first.nodes,
         };
         self.parser.tree.taken.push(taken);
-        self.move_nodes(first.nodes..end, renumbered);
+        self.move_nodes(first.nodes..end);
         let Some(until) = until else { return };
+        self.reached = until;
         let mark = old.marks[until];
         self.parser.open.truncate(kept);
         let opened = self.path[kept..].iter().map(|around| OpenBlockCollection {
