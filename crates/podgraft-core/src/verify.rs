@@ -2,6 +2,7 @@
 //! draft. Planned values must be there, and everything else must be equal. The editor is not used, so its errors show.
 
 use serde_json::Value;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::edit::companion::ObjectPlacement;
@@ -256,6 +257,9 @@ impl Verifier<'_, '_> {
             fields.iter(),
             FIELDS,
             |(key, value), field| {
+                if self.is_same_field(key..self.output.after(value), field) {
+                    return Ok(());
+                }
                 match &field.key {
                     DraftKey::Node(node) if self.is_same_text(key, *node) => {}
                     DraftKey::Node(node) => self.check_same(key, *node)?,
@@ -265,6 +269,18 @@ impl Verifier<'_, '_> {
                 self.check_part(draft, value, &field.value)
             },
         )
+    }
+
+    /// Whether a field without drafts was copied from the input, where its value is behind its key, too.
+    fn is_same_field(&self, out: Range<NodeId>, field: &DraftField) -> bool {
+        match (&field.key, &field.value) {
+            (DraftKey::Node(key), DraftValue::Node(value)) => {
+                self.drafts.is_empty()
+                    && *value == self.input.after(*key)
+                    && self.output.are_taken_from(out, *key)
+            }
+            _ => false,
+        }
     }
 
     fn list(&self, draft: &Draft<'_>, out: NodeId, items: &[DraftValue]) -> VerifyResult {

@@ -313,17 +313,21 @@ impl<'a> Tree<'a> {
     /// Whether a node and its descendants were copied by [`reparse`](super::parse::reparse) from the node `original`
     /// of the previous tree, so that both have the same bytes and nodes.
     pub fn is_taken_from(&self, id: NodeId, original: NodeId) -> bool {
+        self.are_taken_from(id..self.after(id), original)
+    }
+
+    /// [`Tree::is_taken_from`] for several nodes, the first of which was copied from `original`.
+    pub fn are_taken_from(&self, ids: Range<NodeId>, original: NodeId) -> bool {
         let Some(at) = self
             .taken
-            .partition_point(|taken| taken.to <= id)
+            .partition_point(|taken| taken.to <= ids.start)
             .checked_sub(1)
         else {
             return false;
         };
         let taken = self.taken[at];
-        let place = id.0 - taken.to.0;
-        self.node(id).after <= taken.to.0 + taken.count
-            && original.0.checked_sub(taken.from.0) == Some(place)
+        let place = ids.start.0 - taken.to.0;
+        ids.end.0 <= taken.to.0 + taken.count && original.0.checked_sub(taken.from.0) == Some(place)
     }
 
     /// Whether an alias of the document refers to the node.
