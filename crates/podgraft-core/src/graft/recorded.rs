@@ -20,6 +20,8 @@ use super::record_refusals::{changed_form, copied_originals, explain};
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
 static MARKED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(MARKER.as_bytes()));
+/// What both begin with: most documents have neither, and one search is enough to know that.
+static TRACE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"podgraft.dev/"));
 
 /// A document and its stripped form, which is the document itself if it has no records.
 pub(super) struct RecordedDocument<'t> {
@@ -112,8 +114,10 @@ impl<'a> DocumentTask<'a> {
     /// adopted.
     pub(super) fn has_records(&self) -> bool {
         let options = self.setting.options;
-        let may_adopt = !options.no_marker && options.lock && self.is_marked();
-        options.is_recording() || may_adopt || self.has_recorded() || self.is_to_undo()
+        let may_adopt = || !options.no_marker && options.lock && self.is_marked();
+        let is_traced = || TRACE.find(self.bytes).is_some();
+        options.is_recording()
+            || is_traced() && (may_adopt() || self.has_recorded() || self.is_to_undo())
     }
 
     /// Whether the run is an undo and the document has podgraft's marker.
