@@ -55,8 +55,8 @@ impl<R: Read> DocumentBlocks<R> {
     pub fn next(&mut self, buffer: Vec<u8>) -> io::Result<Option<DocumentBlock>> {
         let mut text = buffer;
         let mut length = self.rest.len();
-        // The old content of the buffer is overwritten: `resize` fills only the bytes that are new.
-        text.resize(length.max(LENGTH.min(FIRST << self.next.index.min(16))), 0);
+        let wanted = length.max(LENGTH.min(FIRST << self.next.index.min(16)));
+        set_length(&mut text, wanted);
         text[..length].copy_from_slice(&self.rest);
         let end = loop {
             length += fill(&mut self.reader, &mut text[length..])?;
@@ -85,6 +85,14 @@ impl<R: Read> DocumentBlocks<R> {
         self.next.start += end;
         self.next.first_line += lines;
         Ok(Some(block))
+    }
+}
+
+/// Gives a buffer a length. Its content is to be overwritten, so a longer buffer is a new one instead of a copy.
+pub fn set_length(buffer: &mut Vec<u8>, length: usize) {
+    match buffer.capacity() < length {
+        true => *buffer = vec![0; length],
+        false => buffer.resize(length, 0),
     }
 }
 

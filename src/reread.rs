@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use podgraft_core::inventory::{SourceText, TextPart, TextParts};
 use podgraft_core::yaml::splice::Edit;
 
-use crate::blocks::{DocumentBlocks, fill};
+use crate::blocks::{DocumentBlocks, fill, set_length};
 use crate::edits::SpooledEdits;
 
 /// Bytes of a piece in which a text is read and written: small enough to stay in the cache in between.
@@ -267,7 +267,7 @@ impl<R: Read, E: Iterator<Item = io::Result<Edit>>> PiecewiseSplice<R, E> {
 
     /// Replaces the content of `piece` by the next piece with its edits. Returns `false` for the last one.
     fn read_into(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
-        piece.resize(self.piece, 0);
+        set_length(piece, self.piece);
         let length = fill(&mut self.text, piece)?;
         piece.truncate(length);
         let (start, end, is_last) = (self.at, self.at + length, length < self.piece);
@@ -286,6 +286,10 @@ impl<R: Read, E: Iterator<Item = io::Result<Edit>>> PiecewiseSplice<R, E> {
         }
         std::mem::swap(piece, &mut self.raw);
         piece.clear();
+        // Room for the edits, too: a buffer that grows is copied.
+        if piece.capacity() < length + length / 2 {
+            *piece = Vec::with_capacity(length + length / 2);
+        }
         let mut from = self.written_to.max(start);
         while let Some(edit) = self.next.take_if(|edit| is_in_piece(edit)) {
             piece.extend_from_slice(&self.raw[from - start..edit.at.start - start]);
