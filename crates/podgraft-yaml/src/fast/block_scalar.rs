@@ -69,7 +69,8 @@ impl Parser<'_> {
             return (chomping != Chomping::Keep).then_some(());
         }
         let mut content = BlockScalarValue {
-            value: String::new(),
+            // A few lines.
+            value: String::with_capacity(128),
             is_folded,
             empty_lines,
             has_line_end: false,

@@ -6,7 +6,7 @@ use super::{MAX_DEPTH, MAX_KEY, Parser, offset};
 
 /// An open flow collection.
 #[derive(Debug, Clone, Copy)]
-struct OpenFlowCollection {
+pub(super) struct OpenFlowCollection {
     id: u32,
     is_mapping: bool,
 }
@@ -33,7 +33,7 @@ impl Parser<'_> {
     }
 
     fn read_brackets(&mut self, at: usize) -> Option<usize> {
-        let mut open = Vec::with_capacity(8);
+        let mut open = std::mem::take(&mut self.brackets);
         let mut at = self.open_flow(at, &mut open)?;
         let mut expected = ExpectedToken::Entry;
         while let Some(&innermost) = open.last() {
@@ -63,6 +63,7 @@ impl Parser<'_> {
                 }
             };
         }
+        self.brackets = open;
         Some(at)
     }
 

@@ -18,6 +18,7 @@ mod reparse;
 mod scalar;
 
 use super::tree::{Node, NodeId, NodeKind, Tree, VERBATIM};
+use flow::OpenFlowCollection;
 use reparse::NOTHING_DUE;
 pub use reparse::ReplacedRange;
 pub(super) use reparse::{Checkpoint, reparse};
@@ -68,6 +69,8 @@ struct Parser<'a> {
     bytes: &'a [u8],
     tree: Tree<'a>,
     open: Vec<OpenBlockCollection>,
+    /// Room for the flow collections that are open at a time.
+    brackets: Vec<OpenFlowCollection>,
     /// The offset at which the next line starts.
     next: usize,
     /// The end of the last content.
@@ -78,16 +81,17 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
-        let mut tree = Tree {
+        let tree = Tree {
             is_plain: true,
+            nodes: Vec::with_capacity(text.len() / 12),
+            marks: Vec::with_capacity(text.len() / 24),
             ..Tree::empty(text)
         };
-        tree.nodes.reserve(text.len() / 12);
-        tree.marks.reserve(text.len() / 24);
         Parser {
             bytes: text.as_bytes(),
             tree,
             open: Vec::with_capacity(16),
+            brackets: Vec::new(),
             next: 0,
             end: 0,
             due: None,

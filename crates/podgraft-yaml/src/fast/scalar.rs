@@ -27,7 +27,8 @@ impl Parser<'_> {
     /// Scans the scalar at `at` in block context, and finds the `:` if it is a key.
     #[inline(always)]
     pub(super) fn scan_scalar(&mut self, at: usize) -> Option<ScannedScalar> {
-        match self.bytes[at] {
+        let is_plain = match self.bytes[at] {
+            byte if begins_plain(byte) => true,
             quote @ (b'"' | b'\'') => {
                 let parent = self.open.last().map(|open| open.column);
                 let mut scalar = self.scan_quoted(at, quote, parent)?;
@@ -37,25 +38,20 @@ impl Parser<'_> {
                 scalar.colon = NonZeroU32::new(offset(behind)).filter(|_| is_key);
                 // A key of several lines is an error (YAML 1.2.2, 7.4.2).
                 let is_key_on_one_line = !is_key || !self.bytes[at..behind].contains(&b'\n');
-                is_key_on_one_line.then_some(scalar)
+                return is_key_on_one_line.then_some(scalar);
             }
             // At the start of a line these may be `---` or `...`.
-            b'-' | b'.' if at == 0 || self.bytes[at - 1] == b'\n' => None,
-            _ => self.scan_plain(at),
-        }
-    }
-
-    /// Scans a plain scalar in block context. It ends at `: ` and ` #` (YAML 1.2.2, 7.3.3).
-    #[inline(always)]
-    fn scan_plain(&self, at: usize) -> Option<ScannedScalar> {
-        let is_blank = |byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-        let begins_plain = match self.bytes[at] {
-            b'-' | b':' => !is_blank(self.byte(at + 1)),
+            b'-' | b'.' if at == 0 || self.bytes[at - 1] == b'\n' => false,
+            b'-' | b':' => !matches!(self.byte(at + 1), b' ' | b'\n' | b'\r' | b'\t'),
             byte => can_begin_plain(byte),
         };
-        if !begins_plain {
-            return None;
-        }
+        if is_plain { self.scan_plain(at) } else { None }
+    }
+
+    /// Scans a plain scalar in block context, whose first byte was looked at. It ends at `: ` and ` #` (YAML 1.2.2,
+    /// 7.3.3).
+    #[inline(always)]
+    fn scan_plain(&self, at: usize) -> Option<ScannedScalar> {
         let mut stop = at;
         let colon = loop {
             stop = characters::find_stop(self.bytes, stop);
@@ -190,8 +186,29 @@ impl Parser<'_> {
 
 /// Whether a byte can begin a plain scalar: all but blanks, line ends and indicators (YAML 1.2.2, 5.3). Some
 /// indicators may begin one, but only `-` is supported.
+#[inline(always)]
 pub(super) fn can_begin_plain(byte: u8) -> bool {
-    // Becomes a jump table; `contains` would be a call.
-    let mut others = b"\t\n\r ?:,[]{}#&*!|>'\"%@`".iter();
-    others.all(|other| *other != byte)
+    PLAIN_STARTS[byte as usize] != NO_START
 }
+
+/// Whether a byte begins a plain scalar wherever it is. `-` and `.` may begin something else.
+#[inline(always)]
+pub(super) fn begins_plain(byte: u8) -> bool {
+    PLAIN_STARTS[byte as usize] == SURE_START
+}
+
+const NO_START: u8 = 0;
+const POSSIBLE_START: u8 = 1;
+const SURE_START: u8 = 2;
+
+const PLAIN_STARTS: [u8; 256] = {
+    let mut starts = [SURE_START; 256];
+    let others = b"\t\n\r ?:,[]{}#&*!|>'\"%@`";
+    let mut at = 0;
+    while at < others.len() {
+        starts[others[at] as usize] = NO_START;
+        at += 1;
+    }
+    (starts[b'-' as usize], starts[b'.' as usize]) = (POSSIBLE_START, POSSIBLE_START);
+    starts
+};
