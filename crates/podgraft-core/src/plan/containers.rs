@@ -122,8 +122,8 @@ impl<'t> Planner<'_, 't> {
     /// The item of a list of the pod that has this name, with its index.
     pub(super) fn item_called(&self, list: &str, name: &str) -> Option<(usize, DraftValue)> {
         let part = self.list_part(ListPlace::OfPod(list))?;
-        let at = self.position_by(Some(&part), name_field(list).unwrap_or("name"), name)?;
-        Some((at, self.draft.item(&part, at)?))
+        let key = name_field(list).unwrap_or("name");
+        self.draft.item_by(&part, key, name)
     }
 
     /// Adds an item to a list, unless one of the same identity was found there.
@@ -146,8 +146,12 @@ impl<'t> Planner<'_, 't> {
                 )?)
             });
         }
-        let at = self.index_for(position, list, item)?;
+        let neighbour = match position {
+            Position::Last => None,
+            _ => Some(self.index_for(position, list, item)?),
+        };
         let opened = self.open_list(list)?;
+        let at = neighbour.unwrap_or_else(|| self.draft.raw_items(opened).len());
         self.draft.insert(opened, at, item.value.clone());
         self.report(Operation::Add, target);
         Ok(())

@@ -366,10 +366,14 @@ impl<'t> Planner<'_, 't> {
         change: VariableChange<'_>,
         value: &str,
     ) -> PlanResult<usize> {
-        let env = self.list_part(change.list());
-        let list = ListPlace::OfContainer(change.container, "env");
+        let list = change.list();
         let at = self.index_for(&change.entry.position, list, &change.entry.item)?;
-        let used = references(value).into_iter();
+        let used = references(value);
+        if used.is_empty() {
+            return Ok(at);
+        }
+        let env = self.list_part(list);
+        let used = used.into_iter();
         let needed = used.filter_map(|name| self.positions_of(env.as_ref(), name).last().copied());
         let needed = needed.max().map_or(0, |at| at + 1);
         let at = match change.entry.position {

@@ -302,8 +302,8 @@ impl<'c, 't> Planner<'c, 't> {
         key: &'static str,
         text: &str,
     ) -> Option<usize> {
-        let found = self.draft.items_by(list?, key, text);
-        found.first().map(|(at, _)| *at)
+        let (at, _) = self.draft.item_by(list?, key, text)?;
+        Some(at)
     }
 
     /// The items of a list of the pod spec, each with its name.

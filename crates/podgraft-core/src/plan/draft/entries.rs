@@ -158,7 +158,11 @@ impl<'t> Draft<'t> {
                 })?;
                 Some((at, self.item(list, at)?))
             }
-            DraftValue::Node(_) | DraftValue::New(_) | DraftValue::Instead { .. } => {
+            DraftValue::Node(node) => {
+                let mut items = self.tree.items(*node).map(DraftValue::Node).enumerate();
+                items.find(|(_, item)| is_meant(item))
+            }
+            DraftValue::New(_) | DraftValue::Instead { .. } => {
                 let mut items = self.items(list).into_iter().enumerate();
                 items.find(|(_, item)| is_meant(item))
             }

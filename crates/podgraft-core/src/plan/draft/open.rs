@@ -130,6 +130,10 @@ impl Draft<'_> {
     }
 
     fn add_opened(&mut self, opened: OpenedCollection) -> OpenId {
+        if self.opened.is_empty() {
+            // A policy opens about so many.
+            self.opened.reserve(16);
+        }
         self.opened.push(opened);
         OpenId(self.opened.len() - 1)
     }

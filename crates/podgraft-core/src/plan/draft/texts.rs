@@ -39,6 +39,19 @@ impl<'t> Draft<'t> {
         }
     }
 
+    /// The first item that has this text under a key, with its index.
+    pub(crate) fn item_by(
+        &self,
+        list: &DraftValue,
+        key: &'static str,
+        text: &str,
+    ) -> Option<(usize, DraftValue)> {
+        match self.indexed_items(list, key, text, |found| found == text) {
+            Some(found) => found.into_iter().next(),
+            None => self.find_item(list, |item| self.is_text_at(item, key, text)),
+        }
+    }
+
     /// The first item that has this path under a key, with its index. Slashes at the end of a path do not count.
     pub(crate) fn find_path(
         &self,
