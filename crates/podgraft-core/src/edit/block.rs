@@ -9,7 +9,7 @@ use crate::plan::draft::{DraftField, DraftKey, DraftValue, OpenedCollection};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind};
 
-use super::emit::{needs_line_end, plain_or_quoted};
+use super::emit::{needs_line_end, push_blanks, write_plain_or_quoted};
 use super::layout::{
     BlockScalarEnd, behind_attached_comments, comments_above, line_behind, line_end_at, line_start,
     next_line,
@@ -40,13 +40,16 @@ impl Lowering<'_, '_> {
             match &field.key {
                 DraftKey::New(key) => {
                     self.begin_entry(&mut new, column);
-                    new.text.push_str(&plain_or_quoted(key));
+                    write_plain_or_quoted(&mut new.text, key);
                     new.text.push(':');
                     self.add_field_value(&mut new, &field.value, column, origin)?;
                 }
                 DraftKey::Node(key) => {
-                    let start = self.tree.start_with_properties(*key);
-                    self.insert(&mut new, previous, Some((*key, start)), column)?;
+                    // Most fields of a large collection have no new ones before them.
+                    if !new.text.is_empty() {
+                        let start = self.tree.start_with_properties(*key);
+                        self.insert(&mut new, previous, Some((*key, start)), column)?;
+                    }
                     self.lower_part(&field.value, ParentContext::BlockField(*key))?;
                     // In the tree, the value of a key is the node behind the key.
                     previous = Some(self.tree.after(*key));
@@ -106,7 +109,7 @@ impl Lowering<'_, '_> {
 
     fn begin_line(&self, text: &mut String, column: usize) {
         text.push_str(self.style.line_end);
-        text.extend(std::iter::repeat_n(' ', column));
+        push_blanks(text, column);
     }
 
     /// Adds the value of a new field. A list of shared items is not copied into one value, so that the text cache
@@ -193,17 +196,21 @@ impl Lowering<'_, '_> {
         let behind = last.map_or(at, |value| self.behind_content(at, column, value));
         let at = self.behind_skipped_blanks(at..behind);
         let eol = line_end_at(text, text[..end].trim_end_matches('\n').len());
-        let pad = " ".repeat(column);
-        let lines = if at == text.len() && !text.ends_with('\n') {
+        let (eol, end) = if at == text.len() && !text.ends_with('\n') {
             let eol = if self.is_line_begun() { "" } else { eol };
             let end = match last.is_some_and(needs_line_end) {
                 true => self.style.line_end,
                 false => "",
             };
-            [eol, &pad, &new.text, end].concat()
+            (eol, end)
         } else {
-            [&pad, &new.text, eol].concat()
+            ("", eol)
         };
+        let mut lines = String::with_capacity(eol.len() + column + new.text.len() + end.len());
+        lines.push_str(eol);
+        push_blanks(&mut lines, column);
+        lines.push_str(&new.text);
+        lines.push_str(end);
         self.edits.push(Edit::insertion(at, lines));
     }
 

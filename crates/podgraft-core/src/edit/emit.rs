@@ -214,8 +214,13 @@ fn new_line(text: &mut String, column: usize, style: BlockStyle) {
     push_blanks(text, column);
 }
 
-fn push_blanks(text: &mut String, count: usize) {
-    text.extend(std::iter::repeat_n(' ', count));
+/// Appends the indentation of a line.
+pub(super) fn push_blanks(text: &mut String, count: usize) {
+    const BLANKS: &str = "                                ";
+    match BLANKS.get(..count) {
+        Some(blanks) => text.push_str(blanks),
+        None => text.extend(std::iter::repeat_n(' ', count)),
+    }
 }
 
 /// A string in block style: plain where every reader takes it for that string, else in quotes.
@@ -225,7 +230,7 @@ pub fn plain_or_quoted(string: &str) -> String {
     text
 }
 
-fn write_plain_or_quoted(text: &mut String, string: &str) {
+pub(super) fn write_plain_or_quoted(text: &mut String, string: &str) {
     if scalar::is_plain_safe(string) {
         text.push_str(string);
     } else if is_record(string) {
