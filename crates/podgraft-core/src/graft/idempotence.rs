@@ -166,7 +166,10 @@ struct JoinedTexts<'p> {
 impl<'p> JoinedTexts<'p> {
     fn of(policies: &'p [Policy]) -> Self {
         let mut separators: HashMap<_, HashSet<&str>> = HashMap::new();
-        for (field, change) in policies.iter().flat_map(joined_texts) {
+        let texts = policies.iter().flat_map(joined_texts);
+        // One text alone has none beside it.
+        let has_several = texts.clone().nth(1).is_some();
+        for (field, change) in texts.filter(|_| has_several) {
             let used = separators.entry((field, change.name.as_str())).or_default();
             used.insert(&change.separator);
         }
@@ -177,7 +180,8 @@ impl<'p> JoinedTexts<'p> {
     /// second run cannot tell.
     fn in_policy(&self, policy: &Policy) -> Option<Range<usize>> {
         let is_apart = |(field, change): &(&'static str, &EnvChange)| {
-            self.separators[&(*field, change.name.as_str())].len() > 1
+            let used = self.separators.get(&(*field, change.name.as_str()));
+            used.is_some_and(|used| used.len() > 1)
         };
         let (_, change) = joined_texts(policy).find(is_apart)?;
         Some(change.item.at.clone())
@@ -185,7 +189,7 @@ impl<'p> JoinedTexts<'p> {
 }
 
 /// The changes of a policy that join a text, each with the field that it changes.
-fn joined_texts(policy: &Policy) -> impl Iterator<Item = (&'static str, &EnvChange)> {
+fn joined_texts(policy: &Policy) -> impl Iterator<Item = (&'static str, &EnvChange)> + Clone {
     let injections = policy.rules.iter().map(|rule| &rule.inject);
     let changes = injections.flat_map(|inject| {
         let variables = inject.env.iter().map(|change| ("env", change));
