@@ -6,7 +6,7 @@ use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::pod::ContainerPosition;
-use super::resource::{Instrumentation, LanguageAgent};
+use super::resource::LanguageAgent;
 use crate::diagnostic::Code;
 
 /// The size limit of an agent's volume if the resource states none. The operator's default.
@@ -15,19 +15,18 @@ const VOLUME_SIZE: &str = "200Mi";
 const AUTO_HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 
 impl Injector<'_> {
-    /// Why the operator does not instrument a container for a language; `None` if it does.
+    /// Why the operator does not instrument a container for the language; `None` if it does.
     pub(super) fn refusal_reason(
         &self,
-        language: Language,
         agent: &LanguageAgent,
         at: ContainerPosition,
     ) -> Option<String> {
         let env = &self.pod.get(at).env;
-        let mut loading = loading_variables(language).iter();
+        let mut loading = loading_variables(self.language).iter();
         if let Some(name) = loading.find(|name| env.is_from_elsewhere(name)) {
             return Some(format!("its {name} comes from `valueFrom`"));
         }
-        if language == Language::DotNet {
+        if self.language == Language::DotNet {
             if env.has(AUTO_HOME) {
                 return Some(format!("it already has {AUTO_HOME}"));
             }
@@ -35,51 +34,42 @@ impl Injector<'_> {
                 return Some(format!("`dotnet.env` of the resource has {AUTO_HOME}"));
             }
         }
-        let (key, known) = platform(language)?;
+        let (key, known) = platform(self.language)?;
         let stated = self.annotations.value(&key);
         (!stated.is_empty() && !known.contains(&stated))
             .then(|| format!("`{key}: {stated}` is not one of {}", known.join(", ")))
     }
 
     /// Adds the resource's variables for the language and the mount of the agent's volume.
-    pub(super) fn add_env_and_mount(
-        &mut self,
-        language: Language,
-        agent: &LanguageAgent,
-        at: ContainerPosition,
-    ) {
+    pub(super) fn add_env_and_mount(&mut self, agent: &LanguageAgent, at: ContainerPosition) {
+        let path = self.mount_path(at);
         let container = self.pod.get_mut(at);
         container.env.append_unset(&agent.env);
-        let path = language.agent_path();
         // The operator extends PYTHONPATH on both sides: its own `sitecustomize` must be found first.
-        if language == Language::Python {
+        if self.language == Language::Python {
             let first = format!("{path}/opentelemetry/instrumentation/auto_instrumentation");
             let both = format!("{first}:{path}");
             let around = |existing| format!("{first}:{existing}:{path}");
             container.env.extend("PYTHONPATH", &both, around);
         }
-        // Only Java's mount path has the container's name.
-        let path = match language {
-            Language::Java => format!("{path}-{}", container.name()),
-            _ => path,
-        };
         container
             .mounts
-            .push(json!({"name": language.agent_name(), "mountPath": path}));
+            .push(json!({"name": self.language.agent_name(), "mountPath": path}));
+    }
+
+    /// Where a container mounts the agent's volume. Only Java's path has the container's name.
+    fn mount_path(&self, at: ContainerPosition) -> String {
+        let path = self.language.agent_path();
+        match self.language {
+            Language::Java => format!("{path}-{}", self.pod.get(at).name()),
+            _ => path,
+        }
     }
 
     /// Adds the variables that load the agent.
-    pub(super) fn defaults(
-        &mut self,
-        language: Language,
-        agent: &LanguageAgent,
-        at: ContainerPosition,
-    ) {
-        let mut path = language.agent_path();
-        if language == Language::Java {
-            path = format!("{path}-{}", self.pod.get(at).name());
-        }
-        let platform = platform(language).map(|(key, _)| self.annotations.value(&key));
+    pub(super) fn defaults(&mut self, agent: &LanguageAgent, at: ContainerPosition) {
+        let path = self.mount_path(at);
+        let platform = platform(self.language).map(|(key, _)| self.annotations.value(&key));
         let system = match platform {
             Some("linux-musl-x64") => "linux-musl",
             _ => "linux",
@@ -88,9 +78,9 @@ impl Injector<'_> {
             name,
             mut text,
             separator,
-        } in agent_variables(language, &path, system)
+        } in agent_variables(self.language, &path, system)
         {
-            if language == Language::Java && !agent.extensions.is_empty() {
+            if self.language == Language::Java && !agent.extensions.is_empty() {
                 text.push_str(&format!(" -Dotel.javaagent.extensions={path}/extensions"));
             }
             let env = &mut self.pod.get_mut(at).env;
@@ -110,12 +100,12 @@ impl Injector<'_> {
     }
 
     /// The command of the init container, which copies the agent's files into the volume.
-    fn copy_command(&self, language: Language, path: &str) -> Value {
-        if language == Language::Java {
+    fn copy_command(&self, path: &str) -> Value {
+        if self.language == Language::Java {
             return json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]);
         }
-        let (key, _) = platform(language).unwrap_or_default();
-        let source = match (language, self.annotations.value(&key)) {
+        let (key, _) = platform(self.language).unwrap_or_default();
+        let source = match (self.language, self.annotations.value(&key)) {
             (Language::Python, "musl") => "/autoinstrumentation-musl/.",
             // For an unknown platform the operator copies nothing. `refusal_reason` has warned about it.
             (Language::Python, other) if !matches!(other, "" | "glibc") => "",
@@ -125,29 +115,24 @@ impl Injector<'_> {
     }
 
     /// Adds the volume and the init container that fills it, once per pod.
-    pub(super) fn add_agent(
-        &mut self,
-        language: Language,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        first: ContainerPosition,
-        context: Option<Value>,
-    ) {
+    pub(super) fn add_agent(&mut self, agent: &LanguageAgent, first: ContainerPosition) {
+        let (language, resource) = (self.language, self.resource);
         let name = language.agent_name();
         if self.pod.find_init(&name).is_some() {
             return;
         }
+        let context = self.security_context(first);
         self.pod.volumes.push(volume(&name, agent));
         let before = self.pod.get(first).name().to_owned();
         let path = language.agent_path();
         let mount = json!({"name": name, "mountPath": path});
         let mut copying = resource.container(&name, &self.image(&agent.image));
-        copying["command"] = self.copy_command(language, &path);
+        copying["command"] = self.copy_command(&path);
         complete_copying(&mut copying, agent, &mount, context.as_ref());
         let is_within = self.insert_init(&copying, &before);
         // The operator sets Java's security context before it inserts the container, that of the others afterwards.
         if is_within && language != Language::Java && context != resource.init_security_context {
-            self.drop_security_context(&name, resource);
+            self.drop_security_context(&name);
         }
         for (index, (image, folder)) in agent.extensions.iter().enumerate() {
             let name = format!("opentelemetry-auto-instrumentation-extension-{index}");
@@ -174,9 +159,10 @@ impl Injector<'_> {
 
     /// Imitates an effect of Go slices: the operator reads the security context of the first container through its old
     /// place in the slice, where the new init container is now if the slice did not have to grow.
-    fn drop_security_context(&mut self, name: &str, resource: &Instrumentation) {
+    fn drop_security_context(&mut self, name: &str) {
         if let Some(at) = self.pod.find_init(name) {
-            self.pod.init[at].set("securityContext", resource.init_security_context.clone());
+            let stated = self.resource.init_security_context.clone();
+            self.pod.init[at].set("securityContext", stated);
         }
         let message = format!(
             "init container `{name}` of {{}} gets no security context, although the container that \
@@ -296,7 +282,7 @@ pub(super) fn sized_volume(name: &str, agent: &LanguageAgent) -> Value {
 }
 
 /// Adds what all containers have that copy a part of an agent.
-fn complete_copying(
+pub(super) fn complete_copying(
     container: &mut Value,
     agent: &LanguageAgent,
     mount: &Value,

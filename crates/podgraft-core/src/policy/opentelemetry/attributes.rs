@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::image;
 use super::injector::{ATTRIBUTES, Injector, POD_NAME};
 use super::pod::ContainerPosition;
-use super::resource::Instrumentation;
 
 /// Attributes sorted by key, as the operator writes them.
 pub(super) type Attributes = BTreeMap<String, String>;
@@ -33,11 +32,7 @@ pub(super) fn owner_key(kind: &str) -> Option<String> {
 
 impl Injector<'_> {
     /// The attributes of a container, without those that its `OTEL_RESOURCE_ATTRIBUTES` states already.
-    pub(super) fn attributes(
-        &self,
-        resource: &Instrumentation,
-        app: ContainerPosition,
-    ) -> Attributes {
+    pub(super) fn attributes(&self, app: ContainerPosition) -> Attributes {
         let container = self.pod.get(app);
         let namespace = self.facts.namespace.unwrap_or_default();
         let existing = container.env.text(ATTRIBUTES).unwrap_or_default();
@@ -48,7 +43,7 @@ impl Injector<'_> {
             .filter(|(_, value)| !value.contains('='))
             .map(|(key, _)| key)
             .collect();
-        let mut attributes = resource.attributes.clone();
+        let mut attributes = self.resource.attributes.clone();
         let node = self.pod.field("nodeName").as_str().unwrap_or_default();
         let known = [
             ("k8s.namespace.name", namespace.to_owned()),
@@ -86,8 +81,8 @@ impl Injector<'_> {
     }
 
     /// The first non-empty label, if the resource has `useLabelsForResourceAttributes`.
-    fn labelled(&self, resource: &Instrumentation, labels: &[&str]) -> Option<String> {
-        if !resource.uses_labels {
+    fn labelled(&self, labels: &[&str]) -> Option<String> {
+        if !self.resource.uses_labels {
             return None;
         }
         let mut of_pod = (self.facts.labels)();
@@ -106,27 +101,18 @@ impl Injector<'_> {
     }
 
     /// The service name of a container: the stated one, or the container's own.
-    pub(super) fn service_name(
-        &self,
-        resource: &Instrumentation,
-        attributes: &Attributes,
-        app: ContainerPosition,
-    ) -> String {
-        self.stated_service_name(resource, attributes)
+    pub(super) fn service_name(&self, attributes: &Attributes, app: ContainerPosition) -> String {
+        self.stated_service_name(attributes)
             .unwrap_or_else(|| self.pod.get(app).name().to_owned())
     }
 
     /// The service name that an annotation, a label, or an attribute for the owner states.
-    pub(super) fn stated_service_name(
-        &self,
-        resource: &Instrumentation,
-        attributes: &Attributes,
-    ) -> Option<String> {
+    pub(super) fn stated_service_name(&self, attributes: &Attributes) -> Option<String> {
         let labels = ["app.kubernetes.io/instance", "app.kubernetes.io/name"];
         let stated = self
             .annotated("service.name")
             .map(str::to_owned)
-            .or_else(|| self.labelled(resource, &labels));
+            .or_else(|| self.labelled(&labels));
         let mut owners = OWNERS
             .iter()
             .filter_map(|owner| attributes.get(&format!("k8s.{owner}.name")))
@@ -135,15 +121,11 @@ impl Injector<'_> {
     }
 
     /// The service version of a container: from an annotation, a label, or the image.
-    pub(super) fn service_version(
-        &self,
-        resource: &Instrumentation,
-        app: ContainerPosition,
-    ) -> Option<String> {
+    pub(super) fn service_version(&self, app: ContainerPosition) -> Option<String> {
         let stated = self
             .annotated("service.version")
             .map(str::to_owned)
-            .or_else(|| self.labelled(resource, &["app.kubernetes.io/version"]));
+            .or_else(|| self.labelled(&["app.kubernetes.io/version"]));
         stated.or_else(|| image::version(self.pod.get(app).field("image")?.as_str()?))
     }
 }

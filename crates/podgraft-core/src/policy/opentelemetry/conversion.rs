@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::agents::agent_variables;
+use super::agents::{agent_variables, complete_copying};
 use super::language::Language;
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::{Code, Diagnostic};
@@ -147,13 +147,11 @@ fn init_container(resource: &Instrumentation, language: Language, agent: &Langua
     let mut container = resource.container(&name, &agent.image);
     container["command"] = match language {
         Language::Java => json!(["cp", "/javaagent.jar", format!("{path}/javaagent.jar")]),
-        _ => json!(["cp", "-r", "/autoinstrumentation/.", path]),
+        _ => json!(["cp", "-r", "/autoinstrumentation/.", &path]),
     };
-    super::agents::add_resources(&mut container, agent);
-    container["volumeMounts"] = json!([{"name": name, "mountPath": path}]);
-    if let Some(context) = &resource.init_security_context {
-        container["securityContext"] = context.clone();
-    }
+    let mount = json!({"name": name, "mountPath": path});
+    let context = resource.init_security_context.as_ref();
+    complete_copying(&mut container, agent, &mount, context);
     literals(&container)
 }
 

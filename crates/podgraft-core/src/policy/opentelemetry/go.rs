@@ -7,7 +7,7 @@ use super::env::variable;
 use super::injector::Injector;
 use super::language::{Language, annotation};
 use super::pod::{ContainerPosition, InstrumentedContainer};
-use super::resource::{Instrumentation, LanguageAgent};
+use super::resource::LanguageAgent;
 
 /// The name of the container of the agent.
 pub(super) const SIDECAR: &str = "opentelemetry-auto-instrumentation";
@@ -17,28 +17,18 @@ const TARGET: &str = "OTEL_GO_AUTO_TARGET_EXE";
 
 impl Injector<'_> {
     /// Adds the sidecar for the first of the named containers. Go agents have one target per pod.
-    pub(super) fn go(
-        &mut self,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        names: &[String],
-    ) {
+    pub(super) fn go(&mut self, agent: &LanguageAgent, names: &[String]) {
         let Some(name) = names.first() else { return };
-        let refuse = |injector: &mut Self, reason: &str, help: &str| {
-            injector.warn_not_instrumented(Language::Go, None, reason, help);
-        };
         if let Some(at) = self.pod.find_init(name) {
             let place = self.place(ContainerPosition::Init(at));
             let reason = format!("`{name}` is an init container");
             let help = "specify a container from `containers`";
-            return self.warn_not_instrumented(Language::Go, place, &reason, help);
+            return self.warn_not_instrumented(place, &reason, help);
         }
         if self.pod.field("shareProcessNamespace") == &Value::Bool(false) {
-            return refuse(
-                self,
-                "the pod has `shareProcessNamespace: false`",
-                "remove it: the agent must see the processes of the other containers",
-            );
+            let reason = "the pod has `shareProcessNamespace: false`";
+            let help = "remove it: the agent must see the processes of the other containers";
+            return self.warn_not_instrumented(None, reason, help);
         }
         let key = match self.settings.is_multi() {
             true => Language::Go.containers_key(),
@@ -48,29 +38,29 @@ impl Injector<'_> {
         if annotated.is_some_and(|annotated| annotated.contains(',')) {
             let place = self.annotations.place(&key);
             let reason = format!("`{key}` lists several containers");
-            return self.warn_not_instrumented(Language::Go, place, &reason, "specify one");
+            return self.warn_not_instrumented(place, &reason, "specify one");
         }
         let before = self.pod.clone();
-        self.add_sidecar(resource, agent);
+        self.add_sidecar(agent);
         // The operator looks for the container only now, so that the name may be that of the sidecar.
         let app = self.pod.find(name).unwrap_or(ContainerPosition::App(0));
         let sidecar = ContainerPosition::App(self.pod.apps.len() - 1);
-        self.common(resource, sidecar);
-        self.sdk(resource, sidecar, app);
+        self.common(sidecar);
+        self.sdk(sidecar, app);
         // The operator undoes the injection if nothing names the executable.
         if !self.pod.get(sidecar).env.has(TARGET) {
-            self.pod = before;
+            *self.pod = before;
             let help = format!(
                 "specify the program with `{}` on the pod template",
                 annotation("otel-go-auto-target-exe")
             );
-            refuse(self, &format!("nothing sets {TARGET}"), &help);
+            self.warn_not_instrumented(None, &format!("nothing sets {TARGET}"), &help);
         }
     }
 
-    fn add_sidecar(&mut self, resource: &Instrumentation, agent: &LanguageAgent) {
+    fn add_sidecar(&mut self, agent: &LanguageAgent) {
         self.pod.set("shareProcessNamespace", Value::Bool(true));
-        let mut sidecar = resource.container(SIDECAR, &self.image(&agent.image));
+        let mut sidecar = self.resource.container(SIDECAR, &self.image(&agent.image));
         // The operator reads this annotation from the pod only, not from the Namespace.
         let target = self
             .facts

@@ -1,4 +1,4 @@
-//! Changes a pod for each language. The steps and their order are those of the operator's `sdk.go`.
+//! Changes a pod for one language. The steps and their order are those of the operator's `sdk.go`.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,14 +17,17 @@ use crate::policy::images::ImageMirror;
 use crate::policy::mutation::{PodFacts, Remark};
 use crate::yaml::value::Path;
 
-/// A pod during injection, with everything that the steps read.
+/// The injection of one language into a pod, with everything that its steps read.
 pub(super) struct Injector<'i> {
+    pub language: Language,
+    /// The resource that the pod requests for the language.
+    pub resource: &'i Instrumentation,
     pub facts: &'i PodFacts<'i>,
     pub annotations: Annotations<'i>,
     pub settings: &'i OperatorSettings,
     pub mirrors: &'i Arc<[ImageMirror]>,
-    pub pod: InstrumentedPod,
-    pub remarks: Vec<Remark>,
+    pub pod: &'i mut InstrumentedPod,
+    pub remarks: &'i mut Vec<Remark>,
 }
 
 pub(super) const POD_IP: &str = "OTEL_POD_IP";
@@ -44,29 +47,22 @@ pub(super) fn addresses() -> [Value; 2] {
 }
 
 impl Injector<'_> {
-    /// Injects one language into the named containers, or into the first app container if no name is given.
-    pub(super) fn language(
-        &mut self,
-        language: Language,
-        resource: &Instrumentation,
-        mut names: Vec<String>,
-    ) {
+    /// Injects the language into the named containers, or into the first app container if no name is given.
+    pub(super) fn inject(&mut self, mut names: Vec<String>) {
         if names.is_empty() {
             names.push(self.pod.apps[0].name().to_owned());
         }
-        match (language, resource.agent(language)) {
-            (Language::Go, Some(agent)) => self.go(resource, agent, &names),
-            (Language::ApacheHttpd | Language::Nginx, Some(agent)) => {
-                self.web(language, resource, agent, &names);
-            }
+        match (self.language, self.resource.agent(self.language)) {
+            (Language::Go, Some(agent)) => self.go(agent, &names),
+            (Language::ApacheHttpd | Language::Nginx, Some(agent)) => self.web(agent, &names),
             (Language::Sdk, _) | (_, None) => {
                 for at in self.targets(&names) {
                     self.pod.get_mut(at).unshare();
-                    self.common(resource, at);
-                    self.sdk(resource, at, at);
+                    self.common(at);
+                    self.sdk(at, at);
                 }
             }
-            (_, Some(agent)) => self.agent(language, resource, agent, &names),
+            (_, Some(agent)) => self.agent(agent, &names),
         }
     }
 
@@ -83,37 +79,30 @@ impl Injector<'_> {
     }
 
     /// Injects an agent that an init container copies: Java, Node.js, Python, .NET.
-    fn agent(
-        &mut self,
-        language: Language,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        names: &[String],
-    ) {
+    fn agent(&mut self, agent: &LanguageAgent, names: &[String]) {
         let targets = self.targets(names);
         let Some(&first) = targets.first() else {
             return;
         };
         for &at in &targets {
-            match self.refusal_reason(language, agent, at) {
-                Some(reason) => self.warn_refused(language, at, &reason),
+            match self.refusal_reason(agent, at) {
+                Some(reason) => self.warn_refused(at, &reason),
                 None => {
-                    self.warn_hidden_env(language, at);
-                    self.add_env_and_mount(language, agent, at);
-                    self.common(resource, at);
-                    self.defaults(language, agent, at);
-                    self.sdk(resource, at, at);
+                    self.warn_hidden_env(at);
+                    self.add_env_and_mount(agent, at);
+                    self.common(at);
+                    self.defaults(agent, at);
+                    self.sdk(at, at);
                 }
             }
         }
-        let context = self.security_context(resource, first);
-        self.add_agent(language, resource, agent, first, context);
+        self.add_agent(agent, first);
     }
 
     /// Warns that a container is not instrumented. The operator still adds the init container and the volume to the
     /// pod.
-    fn warn_refused(&mut self, language: Language, at: ContainerPosition, reason: &str) {
-        let container = self.pod.get(at).name();
+    fn warn_refused(&mut self, at: ContainerPosition, reason: &str) {
+        let (container, language) = (self.pod.get(at).name(), self.language);
         let message = format!(
             "container `{container}` of {{}} is not instrumented for {language}: {reason}; as with \
              the operator, the pod still gets the init container and the volume"
@@ -138,12 +127,8 @@ impl Injector<'_> {
     }
 
     /// The resource's `initContainerSecurityContext`, or else the security context of a container.
-    pub(super) fn security_context(
-        &self,
-        resource: &Instrumentation,
-        at: ContainerPosition,
-    ) -> Option<Value> {
-        let configured = resource.init_security_context.clone();
+    pub(super) fn security_context(&self, at: ContainerPosition) -> Option<Value> {
+        let configured = self.resource.init_security_context.clone();
         configured.or_else(|| self.pod.get(at).field("securityContext").cloned())
     }
 
@@ -153,30 +138,26 @@ impl Injector<'_> {
     }
 
     /// Prepends the address variables and appends the resource's own variables.
-    pub(super) fn common(&mut self, resource: &Instrumentation, at: ContainerPosition) {
+    pub(super) fn common(&mut self, at: ContainerPosition) {
         let env = &mut self.pod.get_mut(at).env;
         addresses()
             .into_iter()
             .for_each(|address| env.prepend_unset(address));
-        env.append_unset(&resource.env);
+        env.append_unset(&self.resource.env);
     }
 
     /// Adds the variables of every language to container `to`. They describe container `app`, which is another one for
     /// sidecars.
-    pub(super) fn sdk(
-        &mut self,
-        resource: &Instrumentation,
-        to: ContainerPosition,
-        app: ContainerPosition,
-    ) {
-        let mut attributes = self.attributes(resource, app);
-        let service = variable(SERVICE_NAME, &self.service_name(resource, &attributes, app));
+    pub(super) fn sdk(&mut self, to: ContainerPosition, app: ContainerPosition) {
+        let resource = self.resource;
+        let mut attributes = self.attributes(app);
+        let service = variable(SERVICE_NAME, &self.service_name(&attributes, app));
         if !self.pod.get(to).env.has(SERVICE_NAME) {
-            self.warn_of_service_name(resource, &attributes, app);
+            self.warn_of_service_name(&attributes, app);
             self.pod.get_mut(to).env.append(service);
         }
-        self.exporter(resource, to);
-        let version = self.service_version(resource, app);
+        self.exporter(to);
+        let version = self.service_version(app);
         let node = attributes.get("k8s.node.name").is_none_or(String::is_empty);
         let uid = attributes.get("k8s.pod.uid").is_none_or(String::is_empty);
         let env = &mut self.pod.get_mut(to).env;
@@ -204,7 +185,8 @@ impl Injector<'_> {
     }
 
     /// Adds the exporter's endpoint and its TLS files.
-    fn exporter(&mut self, resource: &Instrumentation, to: ContainerPosition) {
+    fn exporter(&mut self, to: ContainerPosition) {
+        let resource = self.resource;
         let env = &mut self.pod.get_mut(to).env;
         if !resource.endpoint.is_empty() {
             env.append_unset(&[variable("OTEL_EXPORTER_OTLP_ENDPOINT", &resource.endpoint)]);
@@ -250,10 +232,10 @@ impl Injector<'_> {
 
     /// Warns of `envFrom`: a variable that it defines is not visible here, and the agent's variable of the same name
     /// would override it.
-    fn warn_hidden_env(&mut self, language: Language, at: ContainerPosition) {
+    fn warn_hidden_env(&mut self, at: ContainerPosition) {
         let container = self.pod.get(at);
         let sources = container.field("envFrom").and_then(Value::as_array);
-        let loading = loading_variables(language).first();
+        let loading = loading_variables(self.language).first();
         let Some(name) = loading.filter(|name| !container.env.has(name)) else {
             return;
         };
@@ -272,13 +254,8 @@ impl Injector<'_> {
 
     /// Warns if the service gets the container's name instead of the owner's. The operator drops the owner's attribute
     /// if the container states it itself, and then cannot use it as the name. Owners of other kinds have no attribute.
-    fn warn_of_service_name(
-        &mut self,
-        resource: &Instrumentation,
-        attributes: &Attributes,
-        app: ContainerPosition,
-    ) {
-        if self.stated_service_name(resource, attributes).is_some() {
+    fn warn_of_service_name(&mut self, attributes: &Attributes, app: ContainerPosition) {
+        if self.stated_service_name(attributes).is_some() {
             return;
         }
         let reason = match owner_key(self.facts.kind) {
@@ -302,13 +279,8 @@ impl Injector<'_> {
     }
 
     /// Warns that a pod is not instrumented for a language.
-    pub(super) fn warn_not_instrumented(
-        &mut self,
-        language: Language,
-        at: Option<Path>,
-        reason: &str,
-        help: &str,
-    ) {
+    pub(super) fn warn_not_instrumented(&mut self, at: Option<Path>, reason: &str, help: &str) {
+        let language = self.language;
         let message = format!("{{}} is not instrumented for {language}: {reason}");
         let at = at.or_else(|| self.annotations.place(language.inject_key()));
         self.warn(Code::NotInstrumented, at, message, help);

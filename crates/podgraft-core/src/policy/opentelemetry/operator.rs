@@ -163,21 +163,22 @@ impl InstrumentationMutation {
         if before.apps.is_empty() {
             return left("the pod has no containers");
         }
-        let mut injector = Injector {
-            facts: pod,
-            annotations: *annotations,
-            settings: &self.catalog.settings,
-            mirrors: &self.mirrors,
-            pod: before,
-            remarks,
-        };
+        let mut after = before;
         for (&(language, at), names) in chosen.iter().zip(containers) {
             // A name may be that of a container that an earlier language added.
-            let unknown = unknown_names(annotations, language, &names, &injector.pod);
-            injector.remarks.extend(unknown);
-            injector.language(language, &self.catalog.resources[at], names);
+            remarks.extend(unknown_names(annotations, language, &names, &after));
+            let mut injector = Injector {
+                language,
+                resource: &self.catalog.resources[at],
+                facts: pod,
+                annotations: *annotations,
+                settings: &self.catalog.settings,
+                mirrors: &self.mirrors,
+                pod: &mut after,
+                remarks: &mut remarks,
+            };
+            injector.inject(names);
         }
-        let (after, mut remarks) = (injector.pod, injector.remarks);
         let unseen = injected_already(&after).is_none().then(unseen);
         let after = after.into_value();
         if after == *spec {

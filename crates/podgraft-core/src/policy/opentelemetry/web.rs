@@ -10,7 +10,7 @@ use super::env::{Env, field, variable};
 use super::injector::{Injector, addresses};
 use super::language::Language;
 use super::pod::{ContainerPosition, InstrumentedContainer};
-use super::resource::{Instrumentation, LanguageAgent};
+use super::resource::LanguageAgent;
 use crate::diagnostic::Code;
 
 const CLONE: &str = "otel-agent-source-container-clone";
@@ -97,52 +97,36 @@ printf '%s\\n' \"${version##*/}\" > \"$conf/version.txt\"
 
 impl Injector<'_> {
     /// Instruments the web server of the named containers.
-    pub(super) fn web(
-        &mut self,
-        language: Language,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        names: &[String],
-    ) {
-        let server = if language == Language::Nginx {
-            &NGINX
-        } else {
-            &APACHE
+    pub(super) fn web(&mut self, agent: &LanguageAgent, names: &[String]) {
+        let server = match self.language {
+            Language::Nginx => &NGINX,
+            _ => &APACHE,
         };
         if self.pod.find_init(CLONE).is_some() {
-            self.warn_of_both_servers(language);
+            self.warn_of_both_servers();
         }
         let mut is_first = true;
         for at in self.targets(names) {
             let name = self.pod.get(at).name().to_owned();
             if self.pod.find_init(&name).is_some() {
                 let reason = format!("`{name}` is an init container");
-                self.warn_not_instrumented(
-                    language,
-                    self.place(at),
-                    &reason,
-                    "specify a container from `containers`",
-                );
+                let help = "specify a container from `containers`";
+                self.warn_not_instrumented(self.place(at), &reason, help);
                 continue;
             }
             if !is_first {
                 let reason = format!(
                     "only one container of a pod gets the module; `{name}` gets only the variables"
                 );
-                self.warn_not_instrumented(
-                    language,
-                    self.place(at),
-                    &reason,
-                    "specify one container",
-                );
+                self.warn_not_instrumented(self.place(at), &reason, "specify one container");
             }
             is_first = false;
-            self.server(server, resource, agent, at);
-            self.common(resource, at);
-            self.sdk(resource, at, at);
+            self.server(server, agent, at);
+            self.common(at);
+            self.sdk(at, at);
             // For Apache HTTPD the operator sets both security contexts last, for nginx when it adds each container.
-            if language == Language::ApacheHttpd {
-                let context = self.security_context(resource, at);
+            if server.language == Language::ApacheHttpd {
+                let context = self.security_context(at);
                 for name in [server.attach, CLONE] {
                     if let Some(place) = self.pod.find_init(name) {
                         self.pod.init[place].set("securityContext", context.clone());
@@ -153,30 +137,20 @@ impl Injector<'_> {
     }
 
     /// Warns of a pod with both servers: the operator gives their copied containers the same name.
-    fn warn_of_both_servers(&mut self, language: Language) {
+    fn warn_of_both_servers(&mut self) {
+        let language = self.language;
         let message = format!(
             "{{}} requests Apache HTTPD and nginx in one pod, which the operator does not support: \
              their init containers have the same name, so {language} gets no configuration and the \
              pod is invalid"
         );
-        self.warn(
-            Code::OddResult,
-            None,
-            message,
-            "instrument only one of the two",
-        );
+        let help = "instrument only one of the two";
+        self.warn(Code::OddResult, None, message, help);
     }
 
-    fn server(
-        &mut self,
-        server: &WebServer,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        at: ContainerPosition,
-    ) {
-        let attributes = self.attributes(resource, at);
-        let service = self.service_name(resource, &attributes, at);
-        let context = self.security_context(resource, at);
+    fn server(&mut self, server: &WebServer, agent: &LanguageAgent, at: ContainerPosition) {
+        let service = self.service_name(&self.attributes(at), at);
+        let context = self.security_context(at);
         self.pod.get_mut(at).env.append_unset(&agent.env);
         // The module is set up for the first container only; further ones get the variables alone.
         if self.pod.find_init(CLONE).is_none() {
@@ -189,8 +163,8 @@ impl Injector<'_> {
             Language::Nginx => json!({"name": server.agent_volume, "emptyDir": {}}),
             _ => volume(server.agent_volume, agent),
         });
-        let conf = self.configuration(server, resource, agent, &service);
-        let attach = self.attach(server, resource, agent, conf);
+        let conf = self.configuration(server, agent, &service);
+        let attach = self.attach(server, agent, &conf);
         self.insert_init(&attach, "");
         if server.language == Language::Nginx {
             if let (Some(context), Some(last)) = (context, self.pod.init.last_mut()) {
@@ -243,24 +217,19 @@ impl Injector<'_> {
         }
     }
 
-    fn attach(
-        &self,
-        server: &WebServer,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        conf: String,
-    ) -> Value {
+    fn attach(&self, server: &WebServer, agent: &LanguageAgent, conf: &str) -> Value {
         // Variables that the resource states come first, and no other replaces them.
         let mut env = Env::of(agent.env.clone());
-        env.append_unset(&resource.env);
+        env.append_unset(&self.resource.env);
         env.append_unset(&addresses());
-        env.append(variable(server.conf_variable, &conf));
+        env.append(variable(server.conf_variable, conf));
         env.append(field(server.id_variable, "metadata.name"));
         let (script, argument) = match server.language {
             Language::Nginx => (NGINX_SCRIPT, base_name(&agent.config).to_owned()),
             _ => (APACHE_SCRIPT, conf_folder(server, agent)),
         };
-        let mut container = resource.container(server.attach, &self.image(&agent.image));
+        let image = self.image(&agent.image);
+        let mut container = self.resource.container(server.attach, &image);
         container["command"] = json!(["/bin/sh", "-c"]);
         container["args"] = json!([format!("{INSTALL}{script}"), "--", argument]);
         container["env"] = json!(env.items());
@@ -273,15 +242,9 @@ impl Injector<'_> {
     }
 
     /// The configuration of the module, in the syntax of the server.
-    fn configuration(
-        &self,
-        server: &WebServer,
-        resource: &Instrumentation,
-        agent: &LanguageAgent,
-        service: &str,
-    ) -> String {
+    fn configuration(&self, server: &WebServer, agent: &LanguageAgent, service: &str) -> String {
         let is_nginx = server.language == Language::Nginx;
-        let endpoint = match resource.endpoint.as_str() {
+        let endpoint = match self.resource.endpoint.as_str() {
             "" => "http://localhost:4317/",
             endpoint => endpoint,
         };
