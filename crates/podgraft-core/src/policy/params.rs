@@ -156,24 +156,23 @@ pub fn values(
     let list = Path::of(&["spec", "params"]);
     let mut params = ParamValues::new();
     for (at, param) in declared.iter().enumerate() {
-        let path = list.index(at);
-        check_name(document, param, &path, &params, problems);
         let mut settings = given.settings.iter().rev();
-        let setting = settings.find(|setting| setting.name == param.name);
-        // As written, because a default like `1.10` must not become the number 1.1.
-        let default = param.default.as_ref();
-        let default = default.and_then(|_| document.written(&path.key("default")));
-        let value = setting.map(|setting| setting.value.as_str()).or(default);
-        let pattern = pattern(document, param, &path).unwrap_or_else(|problem| {
+        let declared = DeclaredParam {
+            document,
+            param,
+            path: list.index(at),
+            setting: settings.find(|setting| setting.name == param.name),
+        };
+        problems.extend(declared.name_errors(&params));
+        let pattern = declared.pattern().unwrap_or_else(|problem| {
             problems.push(problem);
             None
         });
+        let value = declared.value();
         match value {
-            Some(value) => {
-                problems.extend(check_value(document, param, pattern, &path, value, setting).err())
-            }
+            Some(value) => problems.extend(declared.check_value(value, pattern).err()),
             None if param.required && !given.reading.params_stay_open => {
-                problems.push(missing(document, param, &path))
+                problems.push(declared.missing());
             }
             None => {}
         }
@@ -190,99 +189,98 @@ pub fn is_name(text: &str) -> bool {
         && chars.all(|char| char.is_ascii_alphanumeric() || char == '_')
 }
 
-fn check_name(
-    document: &Document<'_>,
-    param: &Param,
-    path: &Path,
-    earlier: &ParamValues,
-    problems: &mut Vec<Diagnostic>,
-) {
-    let name = &param.name;
-    let mut refuse = |message| {
-        problems.push(document.error(Code::BadPolicy, &path.key("name"), message));
-    };
-    if !is_name(name) {
-        refuse(format!(
-            "the parameter name `{name}` must contain only letters, digits, and `_`"
-        ));
-    }
-    if earlier.contains_key(name) {
-        refuse(format!("the parameter `{name}` is declared twice"));
-    }
+/// A parameter where its policy declares it, with the setting of its value, if there is one.
+struct DeclaredParam<'p, 't> {
+    document: &'p Document<'t>,
+    param: &'p Param,
+    path: Path,
+    setting: Option<&'p &'p ParamSetting>,
 }
 
-fn missing(document: &Document<'_>, param: &Param, path: &Path) -> Diagnostic {
-    let name = &param.name;
-    let message = format!("the required parameter `{name}` has no value");
-    let mut help = format!("set it with `--param {name}=VALUE`");
-    if let Some(text) = &param.description {
-        help.push_str(&format!(" ({text})"));
+impl DeclaredParam<'_, '_> {
+    fn value(&self) -> Option<&str> {
+        // As written, because a default like `1.10` must not become the number 1.1.
+        let default = || self.document.written(&self.path.key("default"));
+        let default = self.param.default.as_ref().and_then(|_| default());
+        let set = self.setting.map(|setting| setting.value.as_str());
+        set.or(default)
     }
-    let problem = document.error(Code::BadParam, &path.key("name"), message);
-    problem.help(help)
-}
 
-fn refuse_value(
-    document: &Document<'_>,
-    path: &Path,
-    setting: Option<&&ParamSetting>,
-    message: String,
-) -> Diagnostic {
-    let problem = Diagnostic::error(Code::BadParam, message);
-    match setting {
-        Some(ParamSetting { at: Some(at), .. }) => problem
-            .at(at.clone(), "here")
-            .at(document.place(&path.key("name")), "declared here"),
-        Some(_) => problem.at(document.place(&path.key("name")), "here"),
-        None => problem.at(document.place(&path.key("default")), "here"),
+    fn error(&self, code: Code, key: &str, message: String) -> Diagnostic {
+        self.document.error(code, &self.path.key(key), message)
     }
-}
 
-/// The compiled `pattern` of a parameter. A wrong one is an error even where no value is compared with it.
-fn pattern(
-    document: &Document<'_>,
-    param: &Param,
-    path: &Path,
-) -> Result<Option<Regex>, Diagnostic> {
-    let Some(pattern) = &param.pattern else {
-        return Ok(None);
-    };
-    // Anchored, so that `\d+` does not accept `80; rm`.
-    let compiled = Regex::new(&format!("^(?:{pattern})$"));
-    compiled.map(Some).map_err(|error| {
-        let message = format!("`pattern` is not a valid regular expression: {error}");
-        document.error(Code::BadPolicy, &path.key("pattern"), message)
-    })
-}
+    fn name_errors(&self, earlier: &ParamValues) -> Vec<Diagnostic> {
+        let name = &self.param.name;
+        let mut messages = Vec::new();
+        if !is_name(name) {
+            messages.push(format!(
+                "the parameter name `{name}` must contain only letters, digits, and `_`"
+            ));
+        }
+        if earlier.contains_key(name) {
+            messages.push(format!("the parameter `{name}` is declared twice"));
+        }
+        let messages = messages.into_iter();
+        messages
+            .map(|message| self.error(Code::BadPolicy, "name", message))
+            .collect()
+    }
 
-fn check_value(
-    document: &Document<'_>,
-    param: &Param,
-    pattern: Option<Regex>,
-    path: &Path,
-    value: &str,
-    setting: Option<&&ParamSetting>,
-) -> Result<(), Diagnostic> {
-    let name = &param.name;
-    let refuse = |message| refuse_value(document, path, setting, message);
-    if pattern.is_some_and(|pattern| !pattern.is_match(value)) {
-        let pattern = param.pattern.as_deref().unwrap_or_default();
-        let message =
-            format!("the value `{value}` of the parameter `{name}` does not match `{pattern}`");
-        return Err(refuse(message));
+    fn missing(&self) -> Diagnostic {
+        let name = &self.param.name;
+        let message = format!("the required parameter `{name}` has no value");
+        let mut help = format!("set it with `--param {name}=VALUE`");
+        if let Some(text) = &self.param.description {
+            help.push_str(&format!(" ({text})"));
+        }
+        self.error(Code::BadParam, "name", message).help(help)
     }
-    let words: Vec<&str> = (0..param.r#enum.len())
-        .filter_map(|at| document.written(&path.key("enum").index(at)))
-        .collect();
-    if !words.is_empty() && !words.contains(&value) {
-        let message = format!(
-            "the value `{value}` of the parameter `{name}` is not one of {}",
-            words.join(", ")
-        );
-        return Err(match nearest(value, words.into_iter()) {
-            Some(near) => refuse(message).help(did_you_mean(near)),
-            None => refuse(message),
-        });
+
+    fn refuse_value(&self, message: String) -> Diagnostic {
+        match self.setting {
+            Some(ParamSetting { at: Some(at), .. }) => Diagnostic::error(Code::BadParam, message)
+                .at(at.clone(), "here")
+                .at(self.document.place(&self.path.key("name")), "declared here"),
+            Some(_) => self.error(Code::BadParam, "name", message),
+            None => self.error(Code::BadParam, "default", message),
+        }
     }
-    Ok(())
+
+    /// The compiled `pattern`. A wrong one is an error even where no value is compared with it.
+    fn pattern(&self) -> Result<Option<Regex>, Diagnostic> {
+        let Some(pattern) = &self.param.pattern else {
+            return Ok(None);
+        };
+        // Anchored, so that `\d+` does not accept `80; rm`.
+        let compiled = Regex::new(&format!("^(?:{pattern})$"));
+        compiled.map(Some).map_err(|error| {
+            let message = format!("`pattern` is not a valid regular expression: {error}");
+            self.error(Code::BadPolicy, "pattern", message)
+        })
+    }
+
+    fn check_value(&self, value: &str, pattern: Option<Regex>) -> Result<(), Diagnostic> {
+        let name = &self.param.name;
+        if pattern.is_some_and(|pattern| !pattern.is_match(value)) {
+            let pattern = self.param.pattern.as_deref().unwrap_or_default();
+            return Err(self.refuse_value(format!(
+                "the value `{value}` of the parameter `{name}` does not match `{pattern}`"
+            )));
+        }
+        let words: Vec<&str> = (0..self.param.r#enum.len())
+            .filter_map(|at| self.document.written(&self.path.key("enum").index(at)))
+            .collect();
+        if !words.is_empty() && !words.contains(&value) {
+            let problem = self.refuse_value(format!(
+                "the value `{value}` of the parameter `{name}` is not one of {}",
+                words.join(", ")
+            ));
+            return Err(match nearest(value, words.into_iter()) {
+                Some(near) => problem.help(did_you_mean(near)),
+                None => problem,
+            });
+        }
+        Ok(())
+    }
 }
