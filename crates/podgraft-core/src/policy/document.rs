@@ -275,6 +275,12 @@ impl Document<'_> {
         faults.into_iter().map(|fault| self.fault(fault)).collect()
     }
 
+    /// Diagnostics for errors of the text at a path.
+    pub fn faults_at(&self, faults: Vec<TemplateError>, path: &Path) -> Vec<Diagnostic> {
+        let faults = faults.into_iter().map(|fault| fault.at(path));
+        self.faults(faults.collect())
+    }
+
     /// The diagnostic for a template error: at the variable that caused it, or at the text.
     pub fn fault(&self, fault: TemplateError) -> Diagnostic {
         let at = (self.span(&fault.path), "here");

@@ -288,10 +288,9 @@ pub(crate) fn evaluate_all(
 ) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
     let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
     for (path, template) in templates {
-        let path = path.clone();
         match evaluate(template) {
-            Ok(outcome) => outcomes.push((path, outcome)),
-            Err(fault) => faults.push(TemplateError { path, ..fault }),
+            Ok(outcome) => outcomes.push((path.clone(), outcome)),
+            Err(fault) => faults.push(fault.at(path)),
         }
     }
     unless(faults, outcomes)

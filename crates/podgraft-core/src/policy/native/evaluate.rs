@@ -141,7 +141,7 @@ fn evaluate(
                 }
             },
         };
-        faults.push(TemplateError { path, ..fault });
+        faults.push(fault.at(&path));
     }
     unless(faults, outcomes)
 }

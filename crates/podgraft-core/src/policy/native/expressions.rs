@@ -114,7 +114,7 @@ fn body(
         });
     let in_place = |fault: TemplateError| {
         let path = at.join(&fault.path);
-        document.fault(TemplateError { path, ..fault })
+        document.fault(fault.at(&path))
     };
     let read = read.map_err(|faults| faults.into_iter().map(in_place).collect());
     (at, read)
@@ -127,12 +127,11 @@ pub(super) fn compile(
     at: &Path,
 ) -> Result<Expression, Vec<Diagnostic>> {
     let compiled = Expression::compile(text.trim(), vocabulary);
-    let in_place = |fault: TemplateError| document.fault(fault.at(at));
     let compiled = compiled.and_then(|expression| match expression.uses.reference {
         true => Err(vec![no_reference()]),
         false => Ok(expression),
     });
-    compiled.map_err(|faults| faults.into_iter().map(in_place).collect())
+    compiled.map_err(|faults| document.faults_at(faults, at))
 }
 
 /// Reports problems of the conditions early, together with those of the other parts of the policy.

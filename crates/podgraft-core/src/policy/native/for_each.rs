@@ -97,9 +97,7 @@ impl LoopExpander<'_> {
         for (index, entry) in entries.iter().enumerate() {
             let at = list.index(index);
             let found = self.made_of(entry).unwrap_or_else(|faults| {
-                let path = at.key("forEach");
-                let faults = faults.into_iter().map(|fault| fault.at(&path));
-                problems.extend(faults.map(|fault| document.fault(fault)));
+                problems.extend(document.faults_at(faults, &at.key("forEach")));
                 Vec::new()
             });
             let counts = self.moves.lists.entry(list.clone()).or_default();

@@ -10,7 +10,7 @@ use super::types::{Note, Validation, ValidationSeverity};
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
-use crate::policy::template::{Template, TemplateError, as_text};
+use crate::policy::template::{Template, as_text};
 use crate::policy::vocabulary::Vocabulary;
 use crate::wording::shell_word;
 use crate::yaml::value::Path;
@@ -98,11 +98,8 @@ impl ValidationContext<'_, '_, '_> {
             let is_open = self.vocabulary.is_open() && !expression.names_workload();
             return self.unknown_or_refused(is_open, at);
         }
-        match self
-            .evaluator()
-            .evaluate(&expression)
-            .map_err(self.fault(at))?
-        {
+        let outcome = self.evaluator().evaluate(&expression);
+        match outcome.map_err(|fault| self.document.faults_at(vec![fault], at))? {
             ExpressionResult::Value(Value::Bool(holds)) => Ok(Some(holds)),
             ExpressionResult::Value(_) | ExpressionResult::Absent => {
                 let message = "the condition must evaluate to true or false";
@@ -154,20 +151,16 @@ impl ValidationContext<'_, '_, '_> {
         at: &Path,
         is_said: bool,
     ) -> Result<Option<String>, Vec<Diagnostic>> {
-        let template = Template::parse(text, self.vocabulary).map_err(|faults| {
-            let faults = faults.into_iter().map(|fault| fault.at(at));
-            self.document.faults(faults.collect())
-        })?;
+        let template = Template::parse(text, self.vocabulary)
+            .map_err(|faults| self.document.faults_at(faults, at))?;
         if template.uses().workload {
             return self.unknown_or_refused(self.vocabulary.is_open(), at);
         }
         if !is_said {
             return Ok(None);
         }
-        match template
-            .evaluate(&self.evaluator())
-            .map_err(self.fault(at))?
-        {
+        let outcome = template.evaluate(&self.evaluator());
+        match outcome.map_err(|fault| self.document.faults_at(vec![fault], at))? {
             ExpressionResult::Value(text) => Ok(Some(as_text(&text).unwrap_or_default())),
             ExpressionResult::Absent => Ok(Some(String::new())),
         }
@@ -175,14 +168,6 @@ impl ValidationContext<'_, '_, '_> {
 
     fn evaluator(&self) -> Evaluator<'_> {
         Evaluator::new(&self.vocabulary.params, self.variables, &NoFacts)
-    }
-
-    fn fault(&self, at: &Path) -> impl Fn(TemplateError) -> Vec<Diagnostic> {
-        let path = at.clone();
-        move |fault| {
-            let path = path.clone();
-            vec![self.document.fault(TemplateError { path, ..fault })]
-        }
     }
 
     /// What comes of an expression that waits for more than is given: for the workload, which is refused, unless it is
