@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::emit;
 use crate::policy::conversion::{ConvertedResource, ReadOptions};
 use crate::policy::params::ParamSetting;
-use crate::policy::read::{PolicyFile, convert_all, read};
+use crate::policy::read::{PolicyFile, TranslationResults, read, translate};
 use crate::wording::{one_line, wrap_options};
 
 /// Length of the longest comment line, in characters.
@@ -20,7 +20,11 @@ pub fn convert(
     settings: &[ParamSetting],
     reading: ReadOptions,
 ) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let (converted, mut problems) = convert_all(files, settings, reading);
+    let TranslationResults {
+        converted,
+        mut problems,
+        ..
+    } = translate(files, settings, reading);
     if converted.is_empty() && !problems.iter().any(Diagnostic::is_error) {
         let problem = Diagnostic::error(
             Code::BadPolicy,

@@ -34,26 +34,13 @@ pub fn read_as(
     settings: &[ParamSetting],
     reading: ReadOptions,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let TranslationResults {
-        mut policies,
-        problems,
-        ..
-    } = read_each(files, settings, reading);
-    policies.sort_by_key(|policy| policy.weight);
-    (policies, problems)
+    let mut results = translate(files, settings, reading);
+    results.policies.sort_by_key(|policy| policy.weight);
+    (results.policies, results.problems)
 }
 
-/// The resources of other operators, converted, in the order of the files; and all problems.
-pub(crate) fn convert_all(
-    files: Vec<PolicyFile>,
-    settings: &[ParamSetting],
-    reading: ReadOptions,
-) -> (Vec<ConvertedResource>, Vec<Diagnostic>) {
-    let results = read_each(files, settings, reading);
-    (results.converted, results.problems)
-}
-
-fn read_each(
+/// Translates everything in the files, in their order.
+pub(crate) fn translate(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
     reading: ReadOptions,
@@ -96,12 +83,13 @@ fn read_each(
     made
 }
 
-/// The policies, conversions and problems made so far.
+/// What the files come to, so far.
 #[derive(Default)]
-struct TranslationResults {
+pub(crate) struct TranslationResults {
     policies: Vec<Policy>,
-    converted: Vec<ConvertedResource>,
-    problems: Vec<Diagnostic>,
+    /// The resources of other operators as policies.
+    pub converted: Vec<ConvertedResource>,
+    pub problems: Vec<Diagnostic>,
 }
 
 impl TranslationResults {
@@ -308,9 +296,7 @@ fn settings_of<'s>(
     settings: &'s [ParamSetting],
     debug_mode: &'s Option<ParamSetting>,
 ) -> (Vec<Vec<&'s ParamSetting>>, Vec<Diagnostic>) {
-    let owner = |at: usize| owners[at].map(|owner| &found[owner]);
-    let declared = (0..found.len()).map(|at| found[at].declared(owner(at)));
-    let declared: Vec<DeclaredParams> = declared.collect();
+    let declared = declared_by(found, owners);
     let (mut assigned, unassigned) = params::assign(settings, &declared);
     for (settings, declared) in assigned.iter_mut().zip(&declared) {
         let asked = debug_mode.iter();
@@ -401,9 +387,13 @@ pub fn declared(files: &[PolicyFile]) -> Vec<DeclaredParams> {
     for (file, tree) in trees.iter().chain(&more) {
         find_policies(file, tree, &sources, &mut found, &mut unread);
     }
-    let owners = owners(&found);
-    let declared = |(at, entry): (usize, &FoundDocument<'_>)| {
-        entry.declared(owners[at].map(|owner| &found[owner]))
-    };
-    found.iter().enumerate().map(declared).collect()
+    declared_by(&found, &owners(&found))
+}
+
+/// The parameters that each object declares, or its owner.
+fn declared_by(found: &[FoundDocument<'_>], owners: &[Option<usize>]) -> Vec<DeclaredParams> {
+    let entries = found.iter().zip(owners);
+    entries
+        .map(|(entry, owner)| entry.declared(owner.map(|owner| &found[owner])))
+        .collect()
 }
