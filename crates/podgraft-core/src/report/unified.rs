@@ -13,6 +13,7 @@ use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, cha
 use super::without_record;
 use crate::outcome::{ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, is_unsafe, one_line, wrap_options};
+use crate::yaml::splice::Edit;
 use crate::yaml::stream::is_separator;
 
 /// The reader of the diff.
@@ -70,8 +71,8 @@ impl DiffWriter {
         }
         let documents = ChangedDocuments::of(file, &changes, &lines);
         let mut shift = 0;
-        for hunk in hunks(&changes, &documents, &lines) {
-            shift += self.hunk(&hunk, shift, file, &documents, &lines);
+        for hunk in documents.hunks(&changes) {
+            shift += self.hunk(&hunk, shift, &documents);
         }
     }
 
@@ -80,9 +81,7 @@ impl DiffWriter {
         &mut self,
         hunk: &ChangeGroup<'_>,
         shift: isize,
-        file: &ReportedFile<'_>,
         documents: &ChangedDocuments<'_>,
-        lines: &LineIndex<'_>,
     ) -> isize {
         let insertions: usize = hunk.changes.iter().map(|change| change.new.len()).sum();
         let deletions: usize = hunk.changes.iter().map(|change| change.old.len()).sum();
@@ -94,12 +93,12 @@ impl DiffWriter {
             range(hunk.old.start, old_len),
             range(new_start, new_len)
         );
-        let title = one_line(&hunk_title(hunk, file, documents, lines));
+        let title = one_line(&documents.title_of(hunk));
         let _ = writeln!(self.text, "{} {title}", self.paint.wrap("36", &ranges));
         for line in hunk.lines() {
             match line {
-                GroupLine::Context(line) => self.push_body(' ', lines.get(line)),
-                GroupLine::Removed(line) => self.push_body('-', lines.get(line)),
+                GroupLine::Context(line) => self.push_body(' ', documents.lines.get(line)),
+                GroupLine::Removed(line) => self.push_body('-', documents.lines.get(line)),
                 GroupLine::Added(line) => self.push_body('+', &line.text),
             }
         }
@@ -163,14 +162,15 @@ fn heading(workload: &WorkloadReport) -> String {
 
 /// The changed workloads, and the line ranges of their documents.
 struct ChangedDocuments<'r> {
+    edits: &'r [Edit],
+    lines: &'r LineIndex<'r>,
     ranges: Vec<Range<usize>>,
-    total: usize,
     /// The changed workloads, in the order of their edits.
     workloads: Vec<&'r WorkloadReport>,
 }
 
 impl<'r> ChangedDocuments<'r> {
-    fn of(file: &ReportedFile<'r>, changes: &[LineChange], lines: &LineIndex<'_>) -> Self {
+    fn of(file: &ReportedFile<'r>, changes: &[LineChange], lines: &'r LineIndex<'r>) -> Self {
         let workloads = file.report.workloads.iter();
         let mut workloads: Vec<_> = workloads.filter(|workload| workload.is_changed()).collect();
         workloads.sort_by_key(|workload| workload.edits.start);
@@ -183,8 +183,9 @@ impl<'r> ChangedDocuments<'r> {
         ranges.sort_by_key(|range| range.start);
         ranges.dedup();
         ChangedDocuments {
+            edits: &file.report.edits,
+            lines,
             ranges,
-            total: lines.len(),
             workloads,
         }
     }
@@ -202,12 +203,12 @@ impl<'r> ChangedDocuments<'r> {
 
     /// The lines that may be context of a change: those of the changed documents in which it begins and ends, and the
     /// `---` after it.
-    fn context_range(&self, change: &LineChange, lines: &LineIndex<'_>) -> Range<usize> {
+    fn context_range(&self, change: &LineChange) -> Range<usize> {
         let first = self.document_with(change.old.start);
         let last = self.document_with(change.old.end);
         let start = first.map_or(change.old.start, |document| document.start);
         let end = last.map_or(change.old.end, |document| document.end);
-        let is_plain = end < self.total && is_plain_separator(lines.get(end));
+        let is_plain = end < self.lines.len() && is_plain_separator(self.lines.get(end));
         start..end + usize::from(is_plain)
     }
 
@@ -216,6 +217,50 @@ impl<'r> ChangedDocuments<'r> {
         let first = self.ranges.partition_point(|range| range.end < line);
         let document = self.ranges.get(first);
         document.filter(|range| range.start <= line)
+    }
+
+    fn hunks<'c>(&self, changes: &'c [LineChange]) -> Vec<ChangeGroup<'c>> {
+        let around = |change: &LineChange| self.context_range(change);
+        // Hunks must not overlap. Hunks that only touch are joined if they are in one document.
+        let mut hunks = group(changes, around, |old, around| old.start >= around.start);
+        hunks
+            .iter_mut()
+            .for_each(|hunk| balance(hunk, self.lines.len()));
+        hunks
+    }
+
+    /// The workloads whose edits the hunk has, each with the policies that made them.
+    fn title_of(&self, hunk: &ChangeGroup<'_>) -> String {
+        let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
+        let numbers = of_hunk
+            .reduce(|range, next| range.start.min(next.start)..range.end.max(next.end))
+            .unwrap_or_default();
+        let workloads = self.with_edits(numbers).filter(|workload| {
+            let changes = changes_in(hunk.changes, workload);
+            let mut edits = workload.edits.clone();
+            edits.any(|number| self.has_edit(changes, number))
+        });
+        let titles = workloads.map(|workload| {
+            let changes = changes_in(hunk.changes, workload).iter();
+            let policies = policies_of(changes, workload, workload.edits.start);
+            format!("{}: {}", workload.title(), policies.join(", "))
+        });
+        titles.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Whether an edit of the file, by its number, is in some changes.
+    fn has_edit(&self, changes: &[LineChange], number: usize) -> bool {
+        let Some(edit) = self.edits.get(number) else {
+            return false;
+        };
+        let mut changes = changes
+            .iter()
+            .filter(|change| change.edits.contains(&number));
+        changes.any(|change| {
+            let gone = self.lines.start(change.old.start)..self.lines.start(change.old.end);
+            let written = |line: &AddedLine| !line.written_by(&(number..number + 1)).is_empty();
+            change.new.iter().any(written) || edit.at.start < gone.end && gone.start < edit.at.end
+        })
     }
 }
 
@@ -267,20 +312,6 @@ fn is_plain_separator(line: &[u8]) -> bool {
     is_separator(line) && (rest.is_empty() || rest.starts_with(b"#"))
 }
 
-fn hunks<'c>(
-    changes: &'c [LineChange],
-    documents: &ChangedDocuments<'_>,
-    lines: &LineIndex<'_>,
-) -> Vec<ChangeGroup<'c>> {
-    let around = |change: &LineChange| documents.context_range(change, lines);
-    // Hunks must not overlap. Hunks that only touch are joined if they are in one document.
-    let mut hunks = group(changes, around, |old, around| old.start >= around.start);
-    hunks
-        .iter_mut()
-        .for_each(|hunk| balance(hunk, documents.total));
-    hunks
-}
-
 /// Cuts the context before the changes to the length of that after them; see the module.
 fn balance(hunk: &mut ChangeGroup<'_>, total: usize) {
     let (Some(first), Some(last)) = (hunk.changes.first(), hunk.changes.last()) else {
@@ -302,56 +333,12 @@ fn range(start: usize, len: usize) -> String {
     }
 }
 
-/// Whether an edit of the file, by its number, is in some changes.
-fn has_edit(
-    changes: &[LineChange],
-    number: usize,
-    file: &ReportedFile<'_>,
-    lines: &LineIndex<'_>,
-) -> bool {
-    let Some(edit) = file.report.edits.get(number) else {
-        return false;
-    };
-    let mut changes = changes
-        .iter()
-        .filter(|change| change.edits.contains(&number));
-    changes.any(|change| {
-        let gone = lines.start(change.old.start)..lines.start(change.old.end);
-        let written = |line: &AddedLine| !line.written_by(&(number..number + 1)).is_empty();
-        change.new.iter().any(written) || edit.at.start < gone.end && gone.start < edit.at.end
-    })
-}
-
 /// The changes with edits of a workload, found by binary search: a hunk may have many short documents in a row.
 fn changes_in<'c>(changes: &'c [LineChange], workload: &WorkloadReport) -> &'c [LineChange] {
     let edits = &workload.edits;
     let first = changes.partition_point(|change| change.edits.end <= edits.start);
     let behind = &changes[first..];
     &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
-}
-
-/// The workloads whose edits the hunk has, each with the policies that made them.
-fn hunk_title(
-    hunk: &ChangeGroup<'_>,
-    file: &ReportedFile<'_>,
-    documents: &ChangedDocuments<'_>,
-    lines: &LineIndex<'_>,
-) -> String {
-    let of_hunk = hunk.changes.iter().map(|change| change.edits.clone());
-    let numbers = of_hunk
-        .reduce(|range, next| range.start.min(next.start)..range.end.max(next.end))
-        .unwrap_or_default();
-    let workloads = documents.with_edits(numbers).filter(|workload| {
-        let changes = changes_in(hunk.changes, workload);
-        let mut edits = workload.edits.clone();
-        edits.any(|number| has_edit(changes, number, file, lines))
-    });
-    let titles = workloads.map(|workload| {
-        let changes = changes_in(hunk.changes, workload).iter();
-        let policies = policies_of(changes, workload, workload.edits.start);
-        format!("{}: {}", workload.title(), policies.join(", "))
-    });
-    titles.collect::<Vec<_>>().join("; ")
 }
 
 /// A line for a person, with control characters escaped. Nobody applies it, so it need not be exact.
