@@ -47,10 +47,10 @@ pub fn adopt(args: &args::AdoptArgs) -> Result<Exit, clap::Error> {
         )));
     }
     if args.in_place {
-        return Ok(conclude(grafted, &args.run.output, target));
+        return Ok(conclude(grafted, target));
     }
     let console = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     console.show(&grafted.problems);

@@ -85,7 +85,7 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
     request.report_orphans = true;
     request.options.brief = output.quiet && !output.strict && output.report.is_none();
     let grafted = graft_all(&args.run, request)?;
-    Ok(conclude(grafted, &args.run.output, target))
+    Ok(conclude(grafted, target))
 }
 
 /// Writes the patches of a run in one format.
@@ -96,11 +96,11 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
     request.options.patches = true;
     let grafted = graft_all(&args.run, request)?;
     let console = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     if let Err(problems) = write(args, &grafted) {
-        show_failure(problems.into(), &args.run.output, &grafted, console);
+        show_failure(problems.into(), &grafted, console);
         return Ok(Exit::Refused);
     }
     console.show(&grafted.problems);

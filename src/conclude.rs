@@ -4,7 +4,6 @@ use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::report::json::RunVerdict;
 use podgraft_core::report::{json, text};
 
-use crate::args;
 use crate::diagnostics::Console;
 use crate::exit::Exit;
 use crate::output::{OutputTarget, check_apart, write_result};
@@ -16,24 +15,20 @@ use crate::threads::number;
 use crate::write::{WriteFailure, write_whole};
 
 /// Writes the result and the reports, or shows why there is no result.
-pub fn conclude(
-    mut grafted: GraftOutcome,
-    output: &args::OutputArgs,
-    target: OutputTarget<'_>,
-) -> Exit {
+pub fn conclude(mut grafted: GraftOutcome, target: OutputTarget<'_>) -> Exit {
+    let output = &mut grafted.run.output;
     let console = Console::new(output);
-    let collision = check_apart(target, output.report.as_deref(), &grafted.files);
-    let mut output = output.clone();
-    // A refused run writes its report, too; here it would replace the result of an earlier run.
-    output.report = output.report.filter(|_| collision.is_none());
-    let output = &output;
-    grafted.problems.extend(collision);
-    if let Some(exit) = refuse(&grafted, output, console) {
+    if let Some(collision) = check_apart(target, output.report.as_deref(), &grafted.files) {
+        // A refused run writes its report, too; here it would replace the result of an earlier run.
+        output.report = None;
+        grafted.problems.push(collision);
+    }
+    if let Some(exit) = refuse(&grafted, console) {
         return exit;
     }
     let written = match (grafted.piped.take(), grafted.files.first()) {
         (Some(piped), Some(file)) => piped
-            .release(&file.input.name, number(output.threads))
+            .release(&file.input.name, number(grafted.run.output.threads))
             .map(|()| Vec::new())
             .map_err(WriteFailure::midway),
         (Some(_) | None, _) => write_result(target, &grafted),
@@ -41,12 +36,12 @@ pub fn conclude(
     let only_recorded = match written {
         Ok(only_recorded) => only_recorded,
         Err(failure) => {
-            show_failure(failure, output, &grafted, console);
+            show_failure(failure, &grafted, console);
             return Exit::Refused;
         }
     };
     console.show(&grafted.problems);
-    if !output.quiet {
+    if !grafted.run.output.quiet {
         console.inform(&(grafted.named_configuration() + &text::render(&grafted.reported())));
         for lock in only_recorded {
             let lock = from_current_folder(&lock);
@@ -57,14 +52,9 @@ pub fn conclude(
 }
 
 /// Shows why nothing, or not all, could be written, and says so in the report.
-pub fn show_failure(
-    failure: WriteFailure,
-    output: &args::OutputArgs,
-    grafted: &GraftOutcome,
-    console: Console,
-) {
+pub fn show_failure(failure: WriteFailure, grafted: &GraftOutcome, console: Console) {
     let problems = failure.problems;
-    write_report(output, grafted, &problems, RunVerdict::Refused)
+    write_report(grafted, &problems, RunVerdict::Refused)
         .unwrap_or_else(|problem| console.show(&[problem]));
     console.show(&problems);
     let outcome = match failure.nothing_written {
@@ -76,8 +66,8 @@ pub fn show_failure(
 
 /// Ends the run with its problems if one of them is an error, or a warning under `--strict`. Returns `None` if the run
 /// may go on.
-pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Console) -> Option<Exit> {
-    let limit = match output.strict || grafted.is_strict() {
+pub fn refuse(grafted: &GraftOutcome, console: Console) -> Option<Exit> {
+    let limit = match grafted.is_strict() {
         true => Severity::Warning,
         false => Severity::Error,
     };
@@ -88,7 +78,7 @@ pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Consol
     } else {
         RunVerdict::Succeeded
     };
-    let reported = write_report(output, grafted, &[], verdict);
+    let reported = write_report(grafted, &[], verdict);
     if !is_refused && reported.is_ok() {
         return None;
     }
@@ -116,12 +106,11 @@ pub fn refuse(grafted: &GraftOutcome, output: &args::OutputArgs, console: Consol
 }
 
 fn write_report(
-    output: &args::OutputArgs,
     grafted: &GraftOutcome,
     more: &[Diagnostic],
     verdict: RunVerdict,
 ) -> Result<(), Diagnostic> {
-    let Some(path) = &output.report else {
+    let Some(path) = &grafted.run.output.report else {
         return Ok(());
     };
     grafted.originals().check_report(path)?;

@@ -74,7 +74,7 @@ pub fn diff(args: &args::DiffArgs) -> Result<Exit, clap::Error> {
         old => graft_against(&args.run, old, request)?,
     };
     let console = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     let repository = (!args.relative).then(repository).flatten();
@@ -156,7 +156,7 @@ pub fn explain(args: &args::ExplainArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(&args.run, request)?;
     let console = Console::new(&args.run.output);
     let findings = take_findings(&mut grafted);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     grafted.keep_wanted(&args.run.manifests.workloads);
@@ -187,7 +187,7 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     let mut grafted = graft_all(&run, request)?;
     let console = Console::new(&args.run.output);
     let mut findings = take_findings(&mut grafted);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         // A page that shows the reports of a job shows why, too: an empty one would look like no findings. A program that
         // reads JSON looks at the exit status.
         if matches!(args.output, CheckFormat::Text | CheckFormat::Json) {
@@ -279,7 +279,7 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     // `strict: true` of podgraft.yaml is for what is written or judged.
     grafted.run.output.strict = false;
     let console = Console::new(&args.output);
-    if let Some(exit) = refuse(&grafted, &args.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     grafted.keep_wanted(&args.manifests.workloads);
@@ -335,7 +335,7 @@ pub fn debug(args: &args::DebugArgs) -> Result<Exit, clap::Error> {
     let missing = grafted.without_ephemeral_containers();
     grafted.problems.extend(missing);
     let console = Console::new(&args.run.output);
-    if let Some(exit) = refuse(&grafted, &args.run.output, console) {
+    if let Some(exit) = refuse(&grafted, console) {
         return Ok(exit);
     }
     let reports: Vec<&FileReport> = grafted.files.iter().map(|file| &file.report).collect();

@@ -38,7 +38,7 @@ pub fn undo(args: &args::UndoArgs) -> Result<Exit, clap::Error> {
         let problems = nothing_to_undo(&grafted, &args.only);
         grafted.problems.extend(problems);
     }
-    Ok(conclude(grafted, &args.output, target))
+    Ok(conclude(grafted, target))
 }
 
 /// Errors if no workload has a record, or none of a policy that `--only` names.

@@ -64,7 +64,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
             .problems
             .push(problem.help("check the folder, or the command before the pipe"));
     }
-    conclude(grafted, &run.output, OutputTarget::default())
+    conclude(grafted, OutputTarget::default())
 }
 
 /// The settings of the operator, and of the Application as far as the operator allows them.

@@ -56,7 +56,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     grafted
         .problems
         .retain(|problem| problem.code != Code::NoManifests);
-    print_list(&grafted, &list, &args.output, console)
+    print_list(&grafted, &list, console)
 }
 
 fn as_text(bytes: &[u8]) -> Result<&str, Diagnostic> {
@@ -167,10 +167,9 @@ fn add_values(run: &mut args::RunArgs, values: Vec<(String, String, Place)>) -> 
 fn print_list(
     grafted: &GraftOutcome,
     list: &ResourceList<'_>,
-    output: &args::OutputArgs,
     console: Console,
 ) -> Result<Exit, Diagnostic> {
-    let refused = refuse(grafted, output, console);
+    let refused = refuse(grafted, console);
     let problems = grafted.problems.iter();
     let mut results: Vec<_> = problems
         .map(|problem| of_diagnostic(list, problem))
@@ -180,11 +179,8 @@ fn print_list(
     let workloads = report.into_iter().flat_map(|report| &report.workloads);
     results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
     let edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
-    print(
-        &list
-            .with_results(edits, &results)
-            .map_err(|problem| *problem)?,
-    )?;
+    let listed = list.with_results(edits, &results);
+    print(&listed.map_err(|problem| *problem)?)?;
     if refused.is_none() {
         console.show(&grafted.problems);
         console.inform(&podgraft_core::report::text::render(&grafted.reported()));

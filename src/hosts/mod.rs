@@ -43,7 +43,7 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
     let mut grafted = graft_read(&run, &request, input, Arc::new(text));
     let evasions = local_config_errors(&grafted);
     grafted.problems.extend(evasions);
-    Ok(conclude(grafted, &args.output, OutputTarget::default()))
+    Ok(conclude(grafted, OutputTarget::default()))
 }
 
 /// Completes the flags by the environment and the operator's configuration. Without a policy, this is the given error.
