@@ -101,8 +101,10 @@ pub enum NotApplied {
     Undecided(Box<Diagnostic>),
 }
 
-fn skip(cause: SkipCause, reason: String) -> NotApplied {
-    NotApplied::Skip(Box::new(Skip::because(cause, reason)))
+impl From<Skip> for NotApplied {
+    fn from(skip: Skip) -> Self {
+        NotApplied::Skip(Box::new(skip))
+    }
 }
 
 /// Decides whether a policy applies to a workload.
@@ -120,11 +122,11 @@ pub fn select(
     check(&view, policy, warnings).map_err(|no| match no {
         // A workload that opts in wants to be selected, so any other reason is worth reporting.
         NotApplied::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
-            NotApplied::Skip(Box::new(Skip {
+            NotApplied::from(Skip {
                 is_near_miss: true,
                 is_opted_in: true,
                 ..*skip
-            }))
+            })
         }
         result => result,
     })
@@ -144,31 +146,25 @@ fn check(
             }
             None => "the policy is suspended",
         };
-        return Err(skip(SkipCause::Suspended, reason.to_owned()));
+        return Err(Skip::because(SkipCause::Suspended, reason).into());
     }
     if view.annotation(LOCAL_CONFIG) == Some("true") {
         let reason = format!("annotated `{LOCAL_CONFIG}`");
-        return Err(skip(SkipCause::LocalConfig, reason));
+        return Err(Skip::because(SkipCause::LocalConfig, reason).into());
     }
     if let Some(wanted) = &policy.namespace {
         match &workload.namespace {
             Some(namespace) if namespace == wanted => {}
             Some(namespace) => {
                 let subject = policy.kind().unwrap_or("policy");
-                return Err(skip(
-                    SkipCause::OtherNamespace,
-                    format!(
-                        "the {subject} is in namespace `{wanted}`, the workload in `{namespace}`"
-                    ),
-                ));
+                let reason = format!(
+                    "the {subject} is in namespace `{wanted}`, the workload in `{namespace}`"
+                );
+                return Err(Skip::because(SkipCause::OtherNamespace, reason).into());
             }
             None => {
-                return Err(does_not_hold(
-                    policy,
-                    workload,
-                    NamespaceUncertainty::Name,
-                    warnings,
-                ));
+                let unknown = NamespaceUncertainty::Name;
+                return Err(does_not_hold(policy, workload, unknown, warnings));
             }
         }
     }

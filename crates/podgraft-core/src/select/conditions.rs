@@ -23,8 +23,8 @@ impl WorkloadFacts<'_, '_> {
             Ok(None) => Ok(()),
             Ok(Some(failed)) => {
                 let reason = format!("the condition `{}` is false", failed.name);
-                let skip = Skip::because(SkipCause::Condition, reason).wanted_at(failed.at.clone());
-                Err(NotApplied::Skip(Box::new(skip)))
+                let skip = Skip::because(SkipCause::Condition, reason);
+                Err(skip.wanted_at(failed.at.clone()).into())
             }
             Err(problem) => Err(NotApplied::Undecided(problem)),
         }

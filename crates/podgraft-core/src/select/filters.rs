@@ -27,6 +27,12 @@ pub(super) enum FilterResult {
     Unknown(NamespaceUncertainty),
 }
 
+impl From<Skip> for FilterResult {
+    fn from(skip: Skip) -> Self {
+        FilterResult::Fails(Box::new(skip))
+    }
+}
+
 /// Whether a text matches one of the globs. An empty list matches every text.
 pub(super) fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
     globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
@@ -61,19 +67,12 @@ impl WorkloadFacts<'_, '_> {
                 FilterResult::Fails(_) => {}
                 FilterResult::Holds => {
                     let reason = format!("excluded by the {owner}'s `exclude`");
-                    return Err(NotApplied::Skip(Box::new(
-                        Skip::because(SkipCause::Excluded, reason).wanted_at(exclude.at.clone()),
-                    )));
+                    let skip = Skip::because(SkipCause::Excluded, reason);
+                    return Err(skip.wanted_at(exclude.at.clone()).into());
                 }
                 FilterResult::Unknown(unknown) => {
-                    let at = Some(exclude.at.clone());
-                    return Err(undecided(
-                        policy,
-                        self.workload,
-                        unknown,
-                        "an `exclude`",
-                        at,
-                    ));
+                    let (subject, at) = ("an `exclude`", Some(exclude.at.clone()));
+                    return Err(undecided(policy, self.workload, unknown, subject, at));
                 }
             }
         }
@@ -94,7 +93,7 @@ impl WorkloadFacts<'_, '_> {
             .or_else(|| self.check_images(filter))
             .or_else(|| self.check_sample(filter.sample.as_ref()));
         if let Some(reason) = failed {
-            return FilterResult::Fails(Box::new(reason));
+            return reason.into();
         }
         let namespace_verdict = self.check_namespace(filter);
         if filter.any.is_empty() || matches!(namespace_verdict, FilterResult::Fails(_)) {
@@ -113,7 +112,7 @@ impl WorkloadFacts<'_, '_> {
             .find(|verdict| matches!(verdict, FilterResult::Unknown(_)));
         unknown.unwrap_or_else(|| {
             let reason = format!("no entry of `{}` matches", filter.word("any"));
-            FilterResult::Fails(Box::new(Skip::because(SkipCause::Match("any"), reason)))
+            Skip::because(SkipCause::Match("any"), reason).into()
         })
     }
 

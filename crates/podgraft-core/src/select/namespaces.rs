@@ -42,11 +42,9 @@ impl WorkloadFacts<'_, '_> {
             });
             let reason = format!("{wanted}, but the workload is in `{namespace}`");
             let hint = near_miss::name(&filter.namespaces, namespace);
-            return FilterResult::Fails(Box::new(
-                Skip::because(SkipCause::Match("namespaces"), reason)
-                    .found_at(self.workload_field("namespace"))
-                    .hint(hint),
-            ));
+            let skip = Skip::because(SkipCause::Match("namespaces"), reason);
+            let skip = skip.found_at(self.workload_field("namespace"));
+            return skip.hint(hint).into();
         }
         filter
             .namespace_selector
@@ -98,7 +96,7 @@ impl WorkloadFacts<'_, '_> {
     fn fails_label(&self, failed: &SelectorRequirement, reason: String) -> FilterResult {
         let skip = Skip::because(SkipCause::Match("namespaceSelector"), reason);
         let skip = skip.wanted_at(failed.at.clone());
-        FilterResult::Fails(Box::new(skip.found_at(self.workload_field("namespace"))))
+        skip.found_at(self.workload_field("namespace")).into()
     }
 
     /// The workload's Namespace object; `None` if it is not known.
@@ -142,10 +140,10 @@ pub(super) fn does_not_hold(
     let warning =
         Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
     warnings.push(warning.help(help));
-    NotApplied::Skip(Box::new(Skip {
+    NotApplied::from(Skip {
         is_near_miss: true,
         ..Skip::because(SkipCause::UnknownNamespace, reason)
-    }))
+    })
 }
 
 /// The result of any other condition on something unknown about the namespace: an error.
@@ -185,9 +183,7 @@ fn no_object(workload: &Workload<'_>) -> String {
 }
 
 fn contradiction(doubt: UnclearObject, workload: &Workload<'_>) -> NotApplied {
-    NotApplied::Undecided(Box::new(
-        doubt
-            .into_diagnostic()
-            .at(workload.name_place(), "for this workload"),
-    ))
+    let problem = doubt.into_diagnostic();
+    let problem = problem.at(workload.name_place(), "for this workload");
+    NotApplied::Undecided(Box::new(problem))
 }

@@ -46,20 +46,18 @@ impl WorkloadFacts<'_, '_> {
             && opted_in.is_none_or(|opted_in| opted_in >= out)
         {
             let value = opt_out_mark.map(|(_, value)| value).unwrap_or_default();
-            return Err(NotApplied::Skip(Box::new(self.opted_out(opt, out, value))));
+            return Err(self.opted_out(opt, out, value).into());
         }
         let unknown = || self.unknown(&object);
         if let Some(opt) = policy.opt_in.as_ref().filter(|_| opted_in.is_none()) {
             let unknown = unknown().filter(|_| asks_namespace(opt));
             return Err(match (opt_in_mark, unknown) {
-                (Some((from, value)), _) => {
-                    NotApplied::Skip(Box::new(self.other_value(opt, from, value)))
-                }
+                (Some((from, value)), _) => self.other_value(opt, from, value).into(),
                 (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
                 (None, None) => {
                     let reason = format!("not opted in: no `{}`", key_of(opt));
                     let skip = Skip::because(SkipCause::NotOptedIn, reason);
-                    NotApplied::Skip(Box::new(skip.hint(self.near_mark(opt))))
+                    skip.hint(self.near_mark(opt)).into()
                 }
             });
         }
