@@ -125,7 +125,7 @@ fn render_diff(
         (Some(args::GroupByArg::Namespace | args::GroupByArg::Codeowners), _) => GroupBy::Namespace,
     };
     Ok(match args.output {
-        DiffFormat::Unified => unified::render_for(reader(program), files, paint),
+        DiffFormat::Unified => unified::render(reader(program), files, paint),
         DiffFormat::Summary => summary::render(files, paint),
         DiffFormat::Stat => stat::render(files, paint),
         DiffFormat::Json => diff_json::render(files, group_by),

@@ -16,7 +16,7 @@ use podgraft_core::graft::{Options, graft};
 use podgraft_core::outcome::{FileReport, ReportedFile};
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::{PolicyFile, read};
-use podgraft_core::report::unified::render;
+use podgraft_core::report::unified::{DiffAudience, render};
 use podgraft_core::wording::Paint;
 use podgraft_core::yaml::parse::parse;
 use podgraft_core::yaml::splice::splice;
@@ -318,7 +318,7 @@ impl Case {
                 text: &text,
                 report: &report,
             };
-            patch.push_str(&render(&[file], Paint::Plain));
+            patch.push_str(&render(DiffAudience::Program, &[file], Paint::Plain));
             fs::write(place.path().join(path), &text).expect("the folder is writable");
             after.push((path, splice(&text, &report.edits)));
         }

@@ -29,13 +29,8 @@ pub enum DiffAudience {
     Person(usize),
 }
 
-/// The diff of all changed files as a patch; empty if no file changes.
-pub fn render(files: &[ReportedFile<'_>], paint: Paint) -> String {
-    render_for(DiffAudience::Program, files, paint)
-}
-
-/// Like [`render`], for a certain reader.
-pub fn render_for(reader: DiffAudience, files: &[ReportedFile<'_>], paint: Paint) -> String {
+/// The diff of all changed files; empty if no file changes.
+pub fn render(reader: DiffAudience, files: &[ReportedFile<'_>], paint: Paint) -> String {
     let mut diff = DiffWriter {
         reader,
         paint,

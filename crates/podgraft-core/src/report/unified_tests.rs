@@ -36,6 +36,7 @@ fn diff(text: &str, documents: &[(Range<usize>, Insertions<'_>)]) -> String {
         });
     }
     render(
+        DiffAudience::Program,
         &[ReportedFile {
             name: "a.yaml",
             path: b"a.yaml",
