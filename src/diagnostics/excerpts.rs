@@ -69,15 +69,17 @@ impl<'a> DiagnosticView<'a> {
 
     fn spans(&self) -> impl Iterator<Item = LabeledSpan> {
         let labels = self.labels.iter().enumerate();
-        labels.filter_map(|(index, (place, text))| {
-            let piece = self.excerpts.piece_of(place)?;
-            let text = (!text.is_empty()).then(|| sentence(text));
-            let len = place.end.saturating_sub(place.start);
-            let start = piece.start + place.start.min(piece.text.len() - 1);
-            Some(match index {
-                0 => LabeledSpan::new_primary_with_span(text, (start, len)),
-                _ => LabeledSpan::new(text, start, len),
-            })
+        labels.filter_map(|(index, (place, text))| self.span(index, place, text))
+    }
+
+    fn span(&self, index: usize, place: &Place, text: &str) -> Option<LabeledSpan> {
+        let piece = self.excerpts.piece_of(place)?;
+        let text = (!text.is_empty()).then(|| sentence(text));
+        let len = place.end.saturating_sub(place.start);
+        let start = piece.start + place.start.min(piece.text.len() - 1);
+        Some(match index {
+            0 => LabeledSpan::new_primary_with_span(text, (start, len)),
+            _ => LabeledSpan::new(text, start, len),
         })
     }
 }

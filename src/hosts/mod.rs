@@ -9,7 +9,7 @@ mod parameters;
 use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::outcome::{Outcome, SkipCause};
+use podgraft_core::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
 use crate::conclude::conclude;
@@ -78,17 +78,16 @@ fn local_config_errors(grafted: &GraftOutcome) -> Vec<Diagnostic> {
     let is_evasion = |outcome: &Outcome| matches!(outcome, Outcome::Skipped(skip) if skip.cause == SkipCause::LocalConfig);
     let reports = grafted.files.iter().map(|file| &file.report);
     let workloads = reports.flat_map(|report| &report.workloads);
-    let found = workloads
-        .filter(|workload| workload.has_outcome(is_evasion))
-        .map(|workload| {
-            let message = format!(
-                "{} is annotated as local configuration, but would be deployed anyway",
-                workload.title()
-            );
-            Diagnostic::error(Code::Invalid, message).help(
-                "remove the annotation `config.kubernetes.io/local-config`, or do not render the \
-                 object",
-            )
-        });
-    found.collect()
+    let evading = workloads.filter(|workload| workload.has_outcome(is_evasion));
+    evading.map(local_config_error).collect()
+}
+
+fn local_config_error(workload: &WorkloadReport) -> Diagnostic {
+    let message = format!(
+        "{} is annotated as local configuration, but would be deployed anyway",
+        workload.title()
+    );
+    Diagnostic::error(Code::Invalid, message).help(
+        "remove the annotation `config.kubernetes.io/local-config`, or do not render the object",
+    )
 }

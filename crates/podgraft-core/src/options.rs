@@ -195,18 +195,20 @@ impl PodTemplatePath {
 
     /// The first path that contradicts an earlier one, with the reason: an object has one pod template.
     pub fn contradiction(paths: &[Self]) -> Option<(usize, String)> {
-        (0..paths.len()).find_map(|index| {
-            let path = &paths[index];
-            let mut earlier = paths[..index].iter();
-            let other = earlier.find(|other| other.has_kind_of(path) && other.path != path.path)?;
-            let message = format!(
-                "{} has two pod templates, `{}` and `{}`, and podgraft changes only one",
-                path.kind,
-                other.path.join("."),
-                path.path.join(".")
-            );
-            Some((index, message))
-        })
+        let mut paths_and_earlier = paths.iter().enumerate();
+        paths_and_earlier
+            .find_map(|(index, path)| Some((index, path.contradicts(&paths[..index])?)))
+    }
+
+    fn contradicts(&self, earlier: &[Self]) -> Option<String> {
+        let mut earlier = earlier.iter();
+        let other = earlier.find(|other| other.has_kind_of(self) && other.path != self.path)?;
+        Some(format!(
+            "{} has two pod templates, `{}` and `{}`, and podgraft changes only one",
+            self.kind,
+            other.path.join("."),
+            self.path.join(".")
+        ))
     }
 }
 

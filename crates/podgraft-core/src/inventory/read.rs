@@ -51,17 +51,19 @@ pub fn read_part(
     for chunk in chunks(text).filter(|chunk| has_word(chunk.text)) {
         reader.document(chunk.text, lines.line_at(chunk.start), &kinds);
     }
-    let problems = reader.unreadable.into_iter().map(|place| {
-        let problem = unreadable(place);
-        match standing {
-            SourceRole::Manifest | SourceRole::Companion | SourceRole::Context => problem,
-            SourceRole::RecordedFile => problem.help(
-                "fix it: podgraft.lock says that this file needs generated objects, which may be \
-                 here",
-            ),
-        }
-    });
+    let problems = reader.unreadable.into_iter();
+    let problems = problems.map(|place| unreadable_in(standing, place));
     (reader.found, problems.collect())
+}
+
+fn unreadable_in(standing: SourceRole, place: Place) -> Diagnostic {
+    let problem = unreadable(place);
+    match standing {
+        SourceRole::Manifest | SourceRole::Companion | SourceRole::Context => problem,
+        SourceRole::RecordedFile => problem.help(
+            "fix it: podgraft.lock says that this file needs generated objects, which may be here",
+        ),
+    }
 }
 
 /// A template with nothing where a `{{ }}` has its lines for itself, and elsewhere with what no name contains.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::{fmt, io, iter};
 
+use crate::source::LineCounter;
 use crate::threads::map_in_order;
 use crate::yaml::stream::chunks;
 
@@ -56,16 +57,15 @@ impl SourceText for InMemoryText {
     }
 
     fn parts(&self) -> TextParts<'_> {
-        let (mut chunks, mut first_line) = (chunks(&self.text), 1);
-        Box::new(iter::from_fn(move || {
-            let run = chunks.next_run(PART)?;
-            let part = TextPart {
+        let mut lines = LineCounter::new(&self.text, 1);
+        let mut chunks = chunks(&self.text);
+        let runs = iter::from_fn(move || chunks.next_run(PART));
+        Box::new(runs.map(move |run| {
+            Ok(TextPart {
                 start: run.start,
-                first_line,
+                first_line: lines.line_at(run.start),
                 text: Cow::Borrowed(run.text),
-            };
-            first_line += memchr::memchr_iter(b'\n', run.text).count();
-            Some(Ok(part))
+            })
         }))
     }
 

@@ -76,14 +76,18 @@ impl<'v> Checker<'v> {
         let mut known = BTreeSet::new();
         self.each("topologySpreadConstraints", |checker| {
             checker.spread_constraint();
-            let [topology, when] = ["topologyKey", "whenUnsatisfiable"].map(|key| checker.text_at(key));
-            if !known.insert((topology, when)) {
-                checker.report_rule(format!(
-                    "has the `topologyKey` and the `whenUnsatisfiable` of an earlier one (`{topology}`, \
-                     `{when}`)"
-                ));
-            }
+            checker.repeated_spread(&mut known);
         });
+    }
+
+    fn repeated_spread(&mut self, known: &mut BTreeSet<[&'v str; 2]>) {
+        let [topology, when] = ["topologyKey", "whenUnsatisfiable"].map(|key| self.text_at(key));
+        if !known.insert([topology, when]) {
+            self.report_rule(format!(
+                "has the `topologyKey` and the `whenUnsatisfiable` of an earlier one (`{topology}`, \
+                 `{when}`)"
+            ));
+        }
     }
 
     fn spread_constraint(&mut self) {
