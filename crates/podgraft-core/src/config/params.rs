@@ -3,7 +3,7 @@
 
 use super::ConfigParam;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::policy::params::{self, DeclaredParams, ParamSetting, UnmatchedParam};
+use crate::policy::params::{self, DeclaredParams, ParamSetting};
 
 /// Whether the policies of a run come from the configuration that sets the parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,10 +26,9 @@ pub fn choose(
     for (given, param) in operator {
         match owner(param, declared) {
             Ok(_) => settings.push(param.setting.clone()),
-            Err(UnmatchedParam::Policy(_)) if *given == PolicySource::Elsewhere => {}
-            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => {
-                problems.push(*problem)
-            }
+            Err(problem)
+                if problem.code == Code::UnknownPolicy && *given == PolicySource::Elsewhere => {}
+            Err(problem) => problems.push(problem),
         }
     }
     for param in application {
@@ -38,9 +37,7 @@ pub fn choose(
                 settings.push(param.setting.clone())
             }
             Ok(policy) => problems.push(not_overridable(param, policy)),
-            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => {
-                problems.push(*problem)
-            }
+            Err(problem) => problems.push(problem),
         }
     }
     // Each parameter of an unknown policy has the problem of the policy.
@@ -52,19 +49,15 @@ pub fn choose(
 fn owner<'d>(
     param: &ConfigParam,
     declared: &'d [DeclaredParams],
-) -> Result<&'d DeclaredParams, UnmatchedParam> {
+) -> Result<&'d DeclaredParams, Diagnostic> {
     let found = params::owner(&param.setting, declared);
-    found
-        .map(|at| &declared[at])
-        .map_err(|unmatched| match unmatched {
-            UnmatchedParam::Policy(problem) => {
-                let at = param.policy_at.as_ref().unwrap_or(&param.at);
-                UnmatchedParam::Policy(Box::new(problem.at(at.clone(), "here")))
-            }
-            UnmatchedParam::Param(problem) => {
-                UnmatchedParam::Param(Box::new(problem.at(param.at.clone(), "here")))
-            }
-        })
+    found.map(|at| &declared[at]).map_err(|problem| {
+        let at = match problem.code {
+            Code::UnknownPolicy => param.policy_at.as_ref().unwrap_or(&param.at),
+            _ => &param.at,
+        };
+        problem.at(at.clone(), "here")
+    })
 }
 
 fn not_overridable(param: &ConfigParam, policy: &DeclaredParams) -> Diagnostic {

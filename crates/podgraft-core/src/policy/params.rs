@@ -61,28 +61,21 @@ pub(crate) fn assign<'s>(
     for setting in settings {
         match owner(setting, declared) {
             Ok(at) => assigned[at].push(setting),
-            Err(UnmatchedParam::Policy(problem) | UnmatchedParam::Param(problem)) => {
-                problems.push(match &setting.at {
-                    Some(at) => problem.at(at.clone(), "here"),
-                    None => *problem,
-                })
-            }
+            Err(problem) => problems.push(match &setting.at {
+                Some(at) => problem.at(at.clone(), "here"),
+                None => problem,
+            }),
         }
     }
     (assigned, problems)
 }
 
-/// Why a setting has no owner: its policy is not given, or no policy declares the parameter, or several do.
-pub(crate) enum UnmatchedParam {
-    Policy(Box<Diagnostic>),
-    Param(Box<Diagnostic>),
-}
-
-/// The one policy that declares the parameter of a setting: its index in `declared`. The problems have no place.
+/// The one policy that declares the parameter of a setting: its index in `declared`. The problems have no place. Their
+/// code is [`Code::UnknownPolicy`] if the policy of the setting is not given.
 pub(crate) fn owner(
     setting: &ParamSetting,
     declared: &[DeclaredParams],
-) -> Result<usize, UnmatchedParam> {
+) -> Result<usize, Diagnostic> {
     let ParamSetting { policy, name, .. } = setting;
     // A parameter without a policy is meant for the policy, not for each of its resources.
     let is_scoped_to = |at: &usize| match policy {
@@ -91,45 +84,39 @@ pub(crate) fn owner(
     };
     let scope: Vec<usize> = (0..declared.len()).filter(is_scoped_to).collect();
     if let (Some(policy), []) = (policy, &scope[..]) {
-        return Err(UnmatchedParam::Policy(unknown_policy(policy, declared)));
+        return Err(unknown_policy(policy, declared));
     }
     let declares = |at: &usize| declared[*at].names.contains(name);
     let owners: Vec<usize> = scope.iter().copied().filter(declares).collect();
+    let policies = |indexes: Vec<usize>| indexes.into_iter().map(|at| &declared[at]);
     match owners[..] {
         [only] => Ok(only),
-        [] => {
-            let scope = scope.iter().map(|&at| &declared[at]);
-            let problem = unknown_param(name, policy.as_deref(), scope);
-            Err(UnmatchedParam::Param(problem))
-        }
-        _ => {
-            let owners = owners.iter().map(|&at| &declared[at]);
-            Err(UnmatchedParam::Param(ambiguous(name, owners)))
-        }
+        [] => Err(unknown_param(name, policy.as_deref(), policies(scope))),
+        _ => Err(ambiguous(name, policies(owners))),
     }
 }
 
 /// The error for a parameter that several policies declare.
-fn ambiguous<'d>(name: &str, owners: impl Iterator<Item = &'d DeclaredParams>) -> Box<Diagnostic> {
+fn ambiguous<'d>(name: &str, owners: impl Iterator<Item = &'d DeclaredParams>) -> Diagnostic {
     let settings = owners.map(|owner| format!("`{}:{name}=...`", owner.identity));
     let settings: Vec<String> = settings.collect();
     let message = format!("several policies have a parameter `{name}`");
     let problem = Diagnostic::error(Code::UnknownParam, message);
-    Box::new(problem.help(format!("specify the policy: {}", settings.join(" or "))))
+    problem.help(format!("specify the policy: {}", settings.join(" or ")))
 }
 
-fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Box<Diagnostic> {
+fn unknown_policy(policy: &str, declared: &[DeclaredParams]) -> Diagnostic {
     let names = declared.iter().map(|declared| declared.identity.as_str());
     let message = format!("no given policy is named `{policy}`");
     let help = meant(policy, names, "given policies:");
-    Box::new(Diagnostic::error(Code::UnknownPolicy, message).help(help))
+    Diagnostic::error(Code::UnknownPolicy, message).help(help)
 }
 
 fn unknown_param<'d>(
     name: &str,
     policy: Option<&str>,
     scope: impl Iterator<Item = &'d DeclaredParams>,
-) -> Box<Diagnostic> {
+) -> Diagnostic {
     let names = scope.flat_map(|declared| declared.names.iter().map(String::as_str));
     let names: BTreeSet<&str> = names.collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -142,7 +129,7 @@ fn unknown_param<'d>(
         Some(policy) => format!("the policy `{policy}` has no parameter `{name}`"),
         None => format!("no given policy has a parameter `{name}`"),
     };
-    Box::new(Diagnostic::error(Code::UnknownParam, message).help(help))
+    Diagnostic::error(Code::UnknownParam, message).help(help)
 }
 
 /// The values of a policy's parameters: the last setting, or else the default. Values are checked against `pattern` and
