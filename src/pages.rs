@@ -29,11 +29,7 @@ pub fn policy(command: &PolicyCommand) -> Exit {
         PolicyCommand::Functions => print_page(Ok(reference::PAGE.into())),
         PolicyCommand::Show { name } => {
             let name = name.strip_prefix("builtin:").unwrap_or(name);
-            print_page(
-                find(name)
-                    .map(|builtin| builtin.text.as_bytes().to_vec())
-                    .map_err(|problem| *problem),
-            )
+            print_page(find(name).map(|builtin| builtin.text.into()))
         }
         PolicyCommand::New(args) => print_page(init::policy_text(args).map(String::into_bytes)),
         PolicyCommand::Convert(args) => convert(args),

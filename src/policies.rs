@@ -341,7 +341,7 @@ pub fn files_of(
 ) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
-        let builtin = find(name).map_err(|problem| vec![*problem])?;
+        let builtin = find(name).map_err(|problem| vec![problem])?;
         return Ok(vec![builtin.file()]);
     }
     if text == args::INPUT {

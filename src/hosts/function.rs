@@ -38,7 +38,7 @@ fn applied(args: &args::HostArgs, console: Console) -> Result<Exit, Diagnostic> 
     let input = Input::stdin();
     let bytes = Arc::new(input.read()?);
     let text = as_text(&bytes)?;
-    let list = ResourceList::read(Arc::clone(&input.name), text).map_err(|problem| *problem)?;
+    let list = ResourceList::read(Arc::clone(&input.name), text)?;
     let mut grafted = match configure(args.run(), &list) {
         Ok((run, mode)) => {
             let mut request = RunRequest::for_report(&Purpose::Elsewhere, &run.output);
@@ -74,7 +74,7 @@ fn configure(
     let mut mode = FunctionMode::default();
     let mut resources = Vec::new();
     let mut without_policy = no_policy_given();
-    match list.function_config().map_err(|problem| vec![*problem])? {
+    match list.function_config().map_err(|problem| vec![problem])? {
         FunctionConfig::Absent => {}
         FunctionConfig::Policy(file) => {
             resources = list.resources_of(&file);
@@ -179,8 +179,7 @@ fn print_list(
     let workloads = report.into_iter().flat_map(|report| &report.workloads);
     results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
     let edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
-    let listed = list.with_results(edits, &results);
-    print(&listed.map_err(|problem| *problem)?)?;
+    print(&list.with_results(edits, &results)?)?;
     if refused.is_none() {
         console.show(&grafted.problems);
         console.inform(&podgraft_core::report::text::render(&grafted.reported()));

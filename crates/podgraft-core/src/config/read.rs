@@ -139,7 +139,7 @@ fn with_document<T>(
         }]);
     };
     let document = Document::of(&file, &tree, root)
-        .map_err(|problem| vec![about(*problem, "the configuration")])?;
+        .map_err(|problem| vec![about(problem, "the configuration")])?;
     read(&document)
 }
 

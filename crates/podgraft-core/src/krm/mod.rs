@@ -70,9 +70,9 @@ impl<'a> ResourceList<'a> {
     ///
     /// # Errors
     /// If the text is no ResourceList.
-    pub fn read(name: Arc<str>, text: &'a str) -> Result<Self, Box<Diagnostic>> {
+    pub fn read(name: Arc<str>, text: &'a str) -> Result<Self, Diagnostic> {
         let source = Source::new(name, text);
-        let refuse = |message, at| Box::new(not_read(message, source.place(at)));
+        let refuse = |message, at| not_read(message, source.place(at));
         let tree = parse(text).map_err(|error| refuse("the input is not valid YAML", error.at))?;
         let &[root] = tree.roots() else {
             return Err(refuse(
@@ -112,7 +112,7 @@ impl<'a> ResourceList<'a> {
     ///
     /// # Errors
     /// If its kind is unknown to podgraft.
-    pub fn function_config(&self) -> Result<FunctionConfig, Box<Diagnostic>> {
+    pub fn function_config(&self) -> Result<FunctionConfig, Diagnostic> {
         let tree = &self.tree;
         let node = tree
             .get(self.root, "functionConfig")
@@ -142,11 +142,8 @@ impl<'a> ResourceList<'a> {
              or `builtin:` policies"
         );
         let at = self.source.place(tree.span(node));
-        Err(Box::new(
-            Diagnostic::error(Code::BadResourceList, message)
-                .at(at, "here")
-                .help(help),
-        ))
+        let problem = Diagnostic::error(Code::BadResourceList, message);
+        Err(problem.at(at, "here").help(help))
     }
 
     /// The policies among the items, and the resources that they or the given policies are for, each as a file of its own.
@@ -173,7 +170,7 @@ impl<'a> ResourceList<'a> {
         self.tree.scalar_at(node, key).unwrap_or_default()
     }
 
-    fn values(&self, node: NodeId) -> Result<Vec<(String, String, Place)>, Box<Diagnostic>> {
+    fn values(&self, node: NodeId) -> Result<Vec<(String, String, Place)>, Diagnostic> {
         let tree = &self.tree;
         let Some(values) = tree
             .get(node, "data")
@@ -189,20 +186,16 @@ impl<'a> ResourceList<'a> {
                     let problem = Diagnostic::error(Code::BadResourceList, message)
                         .at(self.source.place(tree.span(value)), "not a string")
                         .help("write builtin:NAME, or the name of a file, in quotes if it is a number");
-                    return Err(Box::new(problem));
+                    return Err(problem);
                 }
                 (Some(name), Some(text)) => {
                     let at = tree.span(key).start..tree.span(value).end;
                     found.push((name.to_owned(), text.to_owned(), self.source.place(at)));
                 }
                 _ => {
-                    let problem = Diagnostic::error(
-                        Code::BadResourceList,
-                        "values of a ConfigMap must be strings",
-                    );
-                    return Err(Box::new(
-                        problem.at(self.source.place(tree.span(value)), "not a string"),
-                    ));
+                    let message = "values of a ConfigMap must be strings";
+                    let problem = Diagnostic::error(Code::BadResourceList, message);
+                    return Err(problem.at(self.source.place(tree.span(value)), "not a string"));
                 }
             }
         }

@@ -111,7 +111,7 @@ impl ResourceList<'_> {
         &self,
         mut edits: Vec<Edit>,
         results: &[FunctionResult<'_>],
-    ) -> Result<Vec<u8>, Box<Diagnostic>> {
+    ) -> Result<Vec<u8>, Diagnostic> {
         if results.is_empty() {
             return Ok(splice(self.source.text.as_bytes(), &edits));
         }
@@ -140,7 +140,7 @@ impl ResourceList<'_> {
     }
 
     /// The results of functions that ran before. `None` if the list has no such field.
-    fn earlier_results(&self) -> Result<Option<Vec<Value>>, Box<Diagnostic>> {
+    fn earlier_results(&self) -> Result<Option<Vec<Value>>, Diagnostic> {
         let Some((_, results)) = self.entry("results") else {
             return Ok(None);
         };
@@ -156,13 +156,11 @@ impl ResourceList<'_> {
         entries.find(|(name, _)| self.tree.scalar(*name) == Some(key))
     }
 
-    fn no_results(&self) -> Box<Diagnostic> {
+    fn no_results(&self) -> Diagnostic {
         let message = "results cannot be added to this list";
         let root = self.source.place(self.tree.span(self.root));
         let problem = Diagnostic::error(Code::BadResourceList, message).at(root, "here");
-        Box::new(
-            problem.help("write `items:` and `results:` as plain keys, and `results` as a list"),
-        )
+        problem.help("write `items:` and `results:` as plain keys, and `results` as a list")
     }
 
     /// The edit that adds results to the list, behind the earlier ones.

@@ -142,7 +142,7 @@ pub fn list_names() -> String {
 }
 
 /// The built-in policy of a name, or an error with the nearest name.
-pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
+pub fn find(name: &str) -> Result<&'static Builtin, Diagnostic> {
     if let Some(found) = BUILTINS.iter().find(|builtin| builtin.name == name) {
         return Ok(found);
     }
@@ -151,13 +151,8 @@ pub fn find(name: &str) -> Result<&'static Builtin, Box<Diagnostic>> {
         Some(near) => did_you_mean(&format!("builtin:{near}")),
         None => format!("built-in policies: {}", list_names()),
     };
-    Err(Box::new(
-        Diagnostic::error(
-            Code::UnknownPolicy,
-            format!("there is no built-in policy `{name}`"),
-        )
-        .help(help),
-    ))
+    let message = format!("there is no built-in policy `{name}`");
+    Err(Diagnostic::error(Code::UnknownPolicy, message).help(help))
 }
 
 #[cfg(test)]

@@ -43,8 +43,8 @@ impl<'t> Document<'t> {
         file: &Arc<PolicyFile>,
         tree: &'t Tree<'t>,
         node: NodeId,
-    ) -> Result<Self, Box<Diagnostic>> {
-        let value = to_value(tree, node).map_err(|error| Box::new(not_a_value(file, error)))?;
+    ) -> Result<Self, Diagnostic> {
+        let value = to_value(tree, node).map_err(|error| not_a_value(file, error))?;
         let document = Document {
             file: Arc::clone(file),
             places: Places::Tree(tree, node),
@@ -52,7 +52,7 @@ impl<'t> Document<'t> {
         };
         if let Some(path) = Path::of_long_key(&document.value) {
             let problem = document.key_error(Code::TooLong, &path, "the key is too long");
-            return Err(Box::new(problem.help(KEY_LIMIT)));
+            return Err(problem.help(KEY_LIMIT));
         }
         Ok(document)
     }

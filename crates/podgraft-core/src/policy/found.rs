@@ -145,7 +145,7 @@ pub(super) fn find_policies<'t>(
     for root in all_objects(tree) {
         match read_object(file, tree, root, sources) {
             Ok(policy) => found.extend(policy),
-            Err(problem) => problems.push(*problem),
+            Err(problem) => problems.push(problem),
         }
     }
     if found.len() + problems.len() == before && !has_strays {
@@ -239,7 +239,7 @@ fn read_object<'t>(
     tree: &'t Tree<'t>,
     root: NodeId,
     sources: &[GroupKind],
-) -> Result<Option<FoundDocument<'t>>, Box<Diagnostic>> {
+) -> Result<Option<FoundDocument<'t>>, Diagnostic> {
     let (api_version, kind) = (word(tree, root, "apiVersion"), word(tree, root, "kind"));
     let at = |key: &str| file.place(tree.span(find(tree, root, &Path::of(&[key])).value));
     let role = match sources.contains(&kind_of(tree, root)) {
@@ -248,11 +248,9 @@ fn read_object<'t>(
     };
     let Some(role) = role else {
         return match misspelt(api_version, kind) {
-            Some((key, message, help)) => Err(Box::new(
-                Diagnostic::error(Code::BadPolicy, message)
-                    .at(at(key), "here")
-                    .help(help),
-            )),
+            Some((key, message, help)) => Err(Diagnostic::error(Code::BadPolicy, message)
+                .at(at(key), "here")
+                .help(help)),
             None => Ok(None),
         };
     };
@@ -263,7 +261,7 @@ fn read_object<'t>(
         let message = format!("the key `{text}` must be a string, not a boolean");
         let problem =
             Diagnostic::error(Code::WrongType, message).at(file.place(tree.span(key)), "here");
-        return Err(Box::new(problem.help(format!("quote it: \"{text}\""))));
+        return Err(problem.help(format!("quote it: \"{text}\"")));
     }
     let document = Document::of(file, tree, root)?;
     Ok(Some(FoundDocument { document, role }))

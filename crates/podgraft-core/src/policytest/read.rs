@@ -44,7 +44,7 @@ fn read_one(
     root: NodeId,
 ) -> Result<PolicyTest, Vec<Diagnostic>> {
     let document =
-        Document::of(file, tree, root).map_err(|problem| vec![about(*problem, "the test")])?;
+        Document::of(file, tree, root).map_err(|problem| vec![about(problem, "the test")])?;
     check_kind(&document, KIND, "test")?;
     let mut problems = misfits(&document, &SCHEMA, "test");
     problems.extend(unknown_codes(&document));
