@@ -50,7 +50,8 @@ fn write_all(args: &InitArgs) -> Result<(), Diagnostic> {
             file
         }
     };
-    write_new(&config, &configuration(&used))?;
+    let used = plain_or_quoted(&used);
+    write_new(&config, &filled(CONFIGURATION, &[("USED", &used)]))?;
     let flag = match real(&args.folder) == real(Path::new(".")) {
         true => String::new(),
         false => format!("--config {} ", shell_path(&config.to_string_lossy())),
@@ -97,45 +98,8 @@ fn write_new(path: &Path, text: &str) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn configuration(used: &str) -> String {
-    let used = plain_or_quoted(used);
-    let schema = "podgraft policy schema Config > config.schema.json";
-    format!(
-        "\
-# Settings for all runs of podgraft in this repository. Paths are relative to this folder. Flags override settings.
-# For editors: `{schema}`, and as the first line
-# yaml-language-server: $schema=config.schema.json
-apiVersion: podgraft.dev/v1alpha1
-kind: Config
-
-# The policies, as for -p. An entry may change a policy:
-# - use: {used}
-#   params: {{}}
-#   match: {{selector: {{matchLabels: {{runtime: java}}}}}}
-policies:
-- {used}
-
-# Treat warnings as errors, as a CI gate should.
-# strict: true
-
-# The namespace of objects that state none, by folder. The first match counts.
-# namespaces:
-#   apps/*/prod: prod
-
-# The workloads that a policy must apply to, or `podgraft check` fails.
-# require:
-# - {{policy: NAME, atLeast: 1}}
-
-# Findings that were reviewed and accepted.
-# acknowledge:
-# - {{code: hidden-env, workload: deploy/NAMESPACE/NAME, reason: WHY}}
-
-# Mirrors for the images that policies inject.
-# imageMirrors:
-# - {{name: docker.io/library/busybox, newName: registry.example.com/busybox}}
-"
-    )
-}
+/// A commented configuration. `USED` is a placeholder.
+const CONFIGURATION: &str = include_str!("init/configuration.yaml");
 
 fn name_of(answers: &StarterPolicyArgs) -> &str {
     let names = [&answers.agent, &answers.sidecar, &answers.scrape];
@@ -211,72 +175,8 @@ fn filled(text: &str, answers: &[(&str, &str)]) -> String {
     filled
 }
 
-/// The text of a policy. The words in capitals are placeholders, also in the parts below.
-const HEAD: &str = "\
-# WHAT
-# See what it would do: podgraft diff -p FILE MANIFESTS; all fields: docs/policy.md.
-apiVersion: podgraft.dev/v1alpha1
-kind: InjectionPolicy
-metadata:
-  name: NAME
-spec:
-  match:
-    # Which workloads: those whose pod template has this label.
-    selector:
-      matchLabels: {LABEL}
-INJECT
-";
-
-const AGENT: &str = "  containers:
-    mode: First # of several containers only the first gets the agent
-  inject:
-    volumes:
-    - name: NAME
-      emptyDir: {sizeLimit: 64Mi}
-    initContainers:
-    - name: NAME
-      image: IMAGE
-      command: [cp, /agent.jar, /agent/agent.jar]
-      volumeMounts:
-      - {name: NAME, mountPath: /agent}
-      resources:
-        requests: {cpu: 10m, memory: 32Mi}
-        limits: {memory: 32Mi}
-      securityContext:
-        allowPrivilegeEscalation: false
-        readOnlyRootFilesystem: true
-        runAsNonRoot: true
-        runAsUser: 65532
-        seccompProfile: {type: RuntimeDefault}
-        capabilities: {drop: [ALL]}
-    volumeMounts:
-    - {name: NAME, mountPath: /agent, readOnly: true}
-    env:
-    - name: JAVA_TOOL_OPTIONS
-      op: Append # after the existing value, once
-      value: -javaagent:/agent/agent.jar
-";
-
-const SIDECAR: &str = "  inject:
-    sidecars:
-    - name: NAME
-      type: Native # starts before the application; Kubernetes 1.29
-      image: IMAGE
-      resources:
-        requests: {cpu: 10m, memory: 32Mi}
-        limits: {memory: 64Mi}
-      securityContext:
-        allowPrivilegeEscalation: false
-        readOnlyRootFilesystem: true
-        runAsNonRoot: true
-        runAsUser: 65532
-        seccompProfile: {type: RuntimeDefault}
-        capabilities: {drop: [ALL]}
-";
-
-const SCRAPE: &str = "  inject:
-    podAnnotations:
-      prometheus.io/scrape: \"true\"
-      prometheus.io/port: \"PORT\"
-      prometheus.io/path: /metrics
-";
+/// The text of a policy, and what it may inject. The words in capitals are placeholders.
+const HEAD: &str = include_str!("init/policy.yaml");
+const AGENT: &str = include_str!("init/agent.yaml");
+const SIDECAR: &str = include_str!("init/sidecar.yaml");
+const SCRAPE: &str = include_str!("init/scrape.yaml");
