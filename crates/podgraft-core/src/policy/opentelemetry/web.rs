@@ -55,45 +55,16 @@ const NGINX: WebServer = WebServer {
 };
 
 /// For both servers: copies the agent and writes its logging configuration.
-const INSTALL: &str = "\
-set -e
-agent=/opt/opentelemetry-webserver/agent
-conf=/opt/opentelemetry-webserver/source-conf
-cp -r /opt/opentelemetry/* \"$agent\"
-sed \"s,__agent_log_dir__,$agent/logs,g\" \"$agent/conf/opentelemetry_sdk_log4cxx.xml.template\" \\
-  > \"$agent/conf/opentelemetry_sdk_log4cxx.xml\"
-";
+const INSTALL: &str = include_str!("web/install.sh");
 
 /// `$1` is the folder of the server's configuration. `opentemetry` is misspelt in the operator, too.
-const APACHE_SCRIPT: &str = "\
-printf '%s\\n' \"$OTEL_APACHE_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$APACHE_SERVICE_INSTANCE_ID/g\" \\
-  > \"$conf/opentemetry_agent.conf\"
-printf '\\nInclude %s/opentemetry_agent.conf\\n' \"$1\" >> \"$conf/httpd.conf\"
-";
+const APACHE_SCRIPT: &str = include_str!("web/apache.sh");
 
 /// `$1` is the name of the server's configuration file.
-const NGINX_SCRIPT: &str = "\
-mkdir -p \"$conf/conf.d\"
-printf '%s\\n' \"$OTEL_NGINX_AGENT_CONF\" | sed \"s/<<SID-PLACEHOLDER>>/$OTEL_NGINX_SERVICE_INSTANCE_ID/g\" \\
-  > \"$conf/conf.d/opentelemetry_agent.conf\"
-{
-  printf 'env OTEL_RESOURCE_ATTRIBUTES;\\n'
-  printf 'load_module %s/WebServerModule/Nginx/%s/ngx_http_opentelemetry_module.so;\\n' \\
-    \"$agent\" \"$(cat \"$conf/version.txt\")\"
-  cat \"$conf/$1\"
-} > \"$conf/$1.instrumented\"
-cat \"$conf/$1.instrumented\" > \"$conf/$1\"
-rm \"$conf/$1.instrumented\"
-";
+const NGINX_SCRIPT: &str = include_str!("web/nginx.sh");
 
 /// For nginx: saves the configuration and the server's version. `$1` is the folder of the server's configuration.
-const CLONE_SCRIPT: &str = "\
-set -e
-conf=/opt/opentelemetry-webserver/source-conf
-cp -r \"$1\"/* \"$conf\"
-version=$(nginx -v 2>&1)
-printf '%s\\n' \"${version##*/}\" > \"$conf/version.txt\"
-";
+const CLONE_SCRIPT: &str = include_str!("web/clone.sh");
 
 impl Injector<'_> {
     /// Instruments the web server of the named containers.
