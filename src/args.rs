@@ -33,61 +33,9 @@ pub use review::{
     InspectArgs, InspectFormat, SortByArg,
 };
 
-const EXAMPLES: &str = "\
-Examples:
-  helm template shop ./chart | podgraft apply -p builtin:jmx-exporter > rendered.yaml
-  podgraft diff -p agents.yaml manifests/
-  podgraft apply -p agents.yaml --in-place manifests/
-  podgraft policy list
-
-Exit status:
-  0   success: no differences (diff), no errors (check, policy lint), no failed tests
-  1   differences (diff), errors (check, policy lint; with --strict also warnings), or failed tests (policy test)
-  2   refused, failed, or wrong usage; nothing was written
-  70  an internal check failed, which is a bug in podgraft; nothing was written";
-
-const UNDO_EXAMPLES: &str = "\
-Examples:
-  podgraft undo --in-place manifests/
-  podgraft undo --only jmx-exporter --in-place manifests/
-  podgraft undo deployment.yaml | diff deployment.yaml -
-
-Reads podgraft.lock, which `apply --in-place` writes, or the annotation podgraft.dev/record, which `apply --record` writes,
-and restores the original bytes. Exit status: 0 success; 2 refused, failed, or nothing to undo (nothing was written).";
-
-const ADOPT_EXAMPLES: &str = "\
-Examples:
-  podgraft adopt -p agents.yaml manifests/
-  podgraft adopt -p agents.yaml --in-place manifests/
-
-For manifests that were injected by hand or by another tool, or whose podgraft.lock was lost. If a policy would change
-nothing in a workload, the workload is marked and recorded as injected by this policy; nothing else changes. From then
-on, `apply --in-place` keeps the injection up to date, and `undo` removes it.
-Exit status: 0 success; 2 refused, failed, or nothing to adopt (nothing was written).";
-
-const DIFF_EXAMPLES: &str = "\
-Examples:
-  podgraft diff -p agents.yaml manifests/
-  podgraft diff -p agents.yaml -o summary manifests/
-  podgraft diff -p agents.yaml manifests/ | git apply
-  podgraft diff --against-policy agents-1.yaml -p agents-2.yaml -o summary manifests/
-
-The unified format is a patch for `patch -p1` and `git apply`. Its result is what `apply --in-place` writes
-into the manifests. It does not include podgraft.lock: if earlier runs recorded injections, use `apply --in-place`.
-Exit status: 0 no differences; 1 differences; 2 refused, failed, or wrong usage.";
-
-const DEBUG_EXAMPLES: &str = "\
-Examples:
-  podgraft debug -p podbuggertool.yaml manifests/
-  podgraft debug -p debug.yaml -o kubectl deployment.yaml
-  podgraft debug -p debug.yaml -o json deployment.yaml | jq '.[0].patch'
-
-Ephemeral containers go into running pods, through the subresource pods/ephemeralcontainers; no workload is changed.
-In the kubectl commands, POD stands for the name of one of the workload's pods.";
-
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
-#[command(name = "podgraft", version, about, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "podgraft", version, about, after_help = include_str!("args/examples/podgraft.txt"), max_term_width = 110)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
@@ -99,54 +47,52 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Apply policies to manifests: to stdout, in place, or into a folder
-    #[command(after_help = apply::EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/apply.txt"))]
     Apply(ApplyArgs),
     /// Show what apply would change
-    #[command(after_help = DIFF_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/diff.txt"))]
     Diff(DiffArgs),
     /// Check that manifests are up to date and free of problems, as a CI gate
-    #[command(after_help = review::CHECK_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/check.txt"))]
     Check(CheckArgs),
     /// Explain why policies do or do not apply to workloads, or explain a diagnostic code
-    #[command(after_help = review::EXPLAIN_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/explain.txt"))]
     Explain(ExplainArgs),
     /// Print ephemeral containers for running pods: patch bodies or kubectl debug commands
-    #[command(after_help = DEBUG_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/debug.txt"))]
     Debug(DebugArgs),
     /// Remove injections
-    #[command(after_help = UNDO_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/undo.txt"))]
     Undo(UndoArgs),
     /// Record existing injections in manifests as if podgraft had made them
-    #[command(after_help = ADOPT_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/adopt.txt"))]
     Adopt(AdoptArgs),
     /// For kustomize and kpt: apply policies to a ResourceList, from stdin to stdout
-    #[command(name = "fn", after_help = hosts::FUNCTION_EXAMPLES)]
+    #[command(name = "fn", after_help = include_str!("args/examples/fn.txt"))]
     Fn(HostArgs),
     /// For Helm: apply policies to rendered manifests, from stdin to stdout
-    #[command(after_help = hosts::POST_RENDER_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/post-render.txt"))]
     PostRender(HostArgs),
     /// For Argo CD: commands for a config management plugin
     #[command(subcommand)]
     Argocd(ArgocdCommand),
     /// Show the workloads and their containers
-    #[command(after_help = review::INSPECT_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/inspect.txt"))]
     Inspect(InspectArgs),
     /// List and show the built-in policies; write, lint, test, and convert your own
     #[command(subcommand)]
     Policy(PolicyCommand),
     /// Write a commented podgraft.yaml and a starter policy into a folder
-    #[command(after_help = tools::INIT_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/init.txt"))]
     Init(tools::InitArgs),
     /// Print a completion script for a shell
-    #[command(
-        after_help = "Example:\n  podgraft completions bash > /etc/bash_completion.d/podgraft"
-    )]
+    #[command(after_help = include_str!("args/examples/completions.txt"))]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
     /// Print the manual page (roff)
-    #[command(after_help = "Example:\n  podgraft man | man -l -")]
+    #[command(after_help = include_str!("args/examples/man.txt"))]
     Man,
 }
 
@@ -218,7 +164,7 @@ pub enum PolicyCommand {
     /// List the built-in policies
     List,
     /// Suggest built-in policies for the annotations, labels, and resources in manifests
-    #[command(after_help = tools::SUGGEST_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-suggest.txt"))]
     Suggest {
         /// Manifests: files, folders (searched for .yaml, .yml, and .json), or `-` for stdin
         #[arg(value_name = "PATH", required = true)]
@@ -230,22 +176,22 @@ pub enum PolicyCommand {
         name: String,
     },
     /// Print a starter policy to adapt
-    #[command(after_help = tools::NEW_EXAMPLES, group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
+    #[command(after_help = include_str!("args/examples/policy-new.txt"), group = ArgGroup::new("kind").required(true).args(["agent", "sidecar", "scrape"]))]
     New(tools::StarterPolicyArgs),
     /// Convert resources of other operators to InjectionPolicies
-    #[command(after_help = tools::CONVERT_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-convert.txt"))]
     Convert(ConvertArgs),
     /// Report mistakes and risks in policies, and what they need from a cluster; does not read manifests
-    #[command(after_help = tools::LINT_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-lint.txt"))]
     Lint(tools::LintArgs),
     /// List the images that policies inject, for mirroring
-    #[command(after_help = tools::IMAGES_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-images.txt"))]
     Images(tools::ImagesArgs),
     /// Run policy tests, which state what policies do to manifests
-    #[command(after_help = tools::TEST_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-test.txt"))]
     Test(tools::TestArgs),
     /// Print the JSON Schema of a kind, for editors
-    #[command(after_help = tools::SCHEMA_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-schema.txt"))]
     Schema {
         /// The kind: InjectionPolicy, Config, PodgraftFunction, PolicyTest, or Instrumentation
         #[arg(default_value = "InjectionPolicy")]
@@ -254,7 +200,7 @@ pub enum PolicyCommand {
     /// List all names and functions of expressions, with an example of each function
     Functions,
     /// Print the CustomResourceDefinition of InjectionPolicy, for clusters that store policies
-    #[command(after_help = tools::CRD_EXAMPLES)]
+    #[command(after_help = include_str!("args/examples/policy-crd.txt"))]
     Crd {
         /// Whether the policies in the cluster are namespaced
         #[arg(long, value_enum, default_value_t = tools::CrdScopeArg::Namespaced, value_name = "SCOPE")]

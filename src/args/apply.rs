@@ -6,16 +6,6 @@ use clap::{Args, ValueEnum};
 
 use super::RunArgs;
 
-pub(super) const EXAMPLES: &str = "\
-Examples:
-  kustomize build overlays/prod | podgraft apply -p builtin:jmx-exporter | kubectl apply -f -
-  podgraft apply -p agents.yaml --in-place manifests/
-  podgraft apply -p agents/ -p builtin:jmx-exporter --output-dir out/ manifests/
-  podgraft apply -p agents.yaml --param tracing:endpoint=http://collector:4317 deployment.yaml
-  kustomize build base | podgraft apply -p agents.yaml -o kustomize --output-dir agents/
-
-Bytes that no policy touches stay as they are. If anything fails, nothing is written, except with --stream.";
-
 /// `podgraft apply`.
 #[derive(Debug, Args)]
 pub struct ApplyArgs {

@@ -6,33 +6,6 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{ManifestArgs, OutputArgs, PolicyArgs, RunArgs};
 
-pub(super) const FUNCTION_EXAMPLES: &str = "\
-Examples:
-  kpt fn eval apps/ --exec 'podgraft fn' --fn-config agents.yaml
-  kpt fn eval apps/ --exec 'podgraft fn' -- policy=builtin:prometheus-scrape port=9090
-  kustomize build --enable-alpha-plugins --enable-exec overlays/prod     # with an entry under `transformers:`
-
-The functionConfig is an InjectionPolicy, a PodgraftFunction (spec.policies, spec.params, ... as in podgraft.yaml), or
-kpt's ConfigMap, whose key `policy` is a list of policies separated by commas, and whose other keys are parameters.
-A podgraft.yaml is read only if --config or PODGRAFT_CONFIG names it. Errors are reported in the results of the
-ResourceList, on stderr, and by the exit status.";
-
-pub(super) const POST_RENDER_EXAMPLES: &str = "\
-Examples:
-  PODGRAFT_POLICY=agents.yaml helm upgrade --install shop ./chart --post-renderer podgraft --post-renderer-args post-render
-  helm upgrade --install shop ./chart --post-renderer podgraft     # Helm 4, with the plugin of hosts/helm
-
-The policies come from -p, else from PODGRAFT_POLICY, else from the file that --config or PODGRAFT_CONFIG names.
-If PODGRAFT_LOG_FILE names a file, what goes to stderr is also written there: Helm 4 does not show a plugin's stderr.";
-
-pub(super) const GENERATE_EXAMPLES: &str = "\
-Examples, in a plugin's plugin.yaml:
-  generate: {command: [podgraft, argocd, generate]}
-  generate: {command: [sh, -ec], args: ['rendered=$(kustomize build .); echo \"$rendered\" | podgraft argocd generate -']}
-
-Paths must be within the working directory. The defaults of --namespace and --kube-version are $ARGOCD_APP_NAMESPACE and
-$KUBE_VERSION. $ARGOCD_APP_PARAMETERS sets the parameters that `podgraft argocd parameters` announces.";
-
 /// A command that reads stdin and writes stdout for another program.
 #[derive(Debug, Args)]
 pub struct HostArgs {
@@ -63,21 +36,17 @@ impl HostArgs {
 #[derive(Debug, Subcommand)]
 pub enum ArgocdCommand {
     /// Print the application's manifests with the policies applied
-    #[command(after_help = GENERATE_EXAMPLES)]
+    #[command(after_help = include_str!("examples/argocd-generate.txt"))]
     Generate(Box<GenerateArgs>),
     /// Print the file that makes the plugin responsible for the current folder, or nothing if it is not
-    #[command(
-        after_help = "Example, in a plugin's plugin.yaml:\n  discover: {find: {command: [podgraft, argocd, discover, helm]}}"
-    )]
+    #[command(after_help = include_str!("examples/argocd-discover.txt"))]
     Discover {
         /// What the plugin renders
         #[arg(value_enum, default_value_t = PluginKind::Plain)]
         kind: PluginKind,
     },
     /// Print the parameters that an Application may set, in the format that Argo CD reads
-    #[command(
-        after_help = "Example, in a plugin's plugin.yaml:\n  parameters: {dynamic: {command: [podgraft, argocd, parameters]}}"
-    )]
+    #[command(after_help = include_str!("examples/argocd-parameters.txt"))]
     Parameters(Box<ParametersArgs>),
 }
 

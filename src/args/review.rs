@@ -9,28 +9,6 @@ use podgraft_core::policy::schema::nearest;
 
 use super::{ManifestArgs, OutputArgs, RunArgs};
 
-pub(super) const CHECK_EXAMPLES: &str = "\
-Examples:
-  podgraft check -p agents.yaml manifests/
-  podgraft check -p agents.yaml -o junit manifests/ > podgraft.xml
-  kubectl get deploy,sts,ds -A -o yaml | podgraft check -p agents.yaml -
-
-Reports what the policies would still change, injections of policies that are no longer given, workloads that opt in or
-nearly match but are not selected, conflicts, manifests that the API server rejects, and the warnings of apply. Exit status:
-0 no errors (with --strict, also no warnings); 1 errors were found; 2 the input or a policy cannot be used.";
-
-pub(super) const EXPLAIN_EXAMPLES: &str = "\
-Examples:
-  podgraft explain -p agents.yaml manifests/
-  podgraft explain -p agents.yaml --workload deployment/shop/orders manifests/
-  podgraft explain conflict";
-
-pub(super) const INSPECT_EXAMPLES: &str = "\
-Examples:
-  podgraft inspect manifests/
-  podgraft inspect -A -o wide manifests/
-  kubectl get deploy -A -o yaml | podgraft inspect -A --sort-by containers -";
-
 /// `podgraft diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {

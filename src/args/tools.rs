@@ -8,40 +8,6 @@ use std::path::PathBuf;
 
 use super::{ColorWhen, PolicyArgs};
 
-/// Of `podgraft policy schema`.
-pub const SCHEMA_EXAMPLES: &str = "\
-Example:
-  podgraft policy schema > injectionpolicy.schema.json
-
-and as the first line of a policy, for editors with yaml-language-server:
-  # yaml-language-server: $schema=injectionpolicy.schema.json";
-
-/// Of `podgraft policy crd`.
-pub const CRD_EXAMPLES: &str = "\
-Example:
-  podgraft policy crd | kubectl apply --server-side -f -";
-
-/// Of `podgraft policy convert`.
-pub const CONVERT_EXAMPLES: &str = "\
-Examples:
-  podgraft policy convert rookout.yaml > policy.yaml
-  kubectl get prometheusjmxexporters -o yaml | podgraft policy convert --param image=jmx-agent:1.6.0 -
-
-The policy has the same effect as the resource. What a policy cannot express is noted in a comment.";
-
-/// Of `podgraft policy lint`.
-pub const LINT_EXAMPLES: &str = "\
-Examples:
-  podgraft policy lint agents.yaml
-  podgraft policy lint agents/ -o json | jq '.policies[].images'
-
-Exit status: 0 no warnings; 1 warnings; 2 a policy is refused.";
-
-/// Of `podgraft policy images`.
-pub const IMAGES_EXAMPLES: &str = "\
-Example:
-  podgraft policy images agents.yaml | xargs -I{} skopeo copy docker://{} docker://mirror.example.com/{}";
-
 /// `podgraft policy lint`.
 #[derive(Debug, Args)]
 pub struct LintArgs {
@@ -82,23 +48,6 @@ pub struct ImagesArgs {
     pub policies: PolicyArgs,
 }
 
-/// Of `podgraft policy suggest`.
-pub const SUGGEST_EXAMPLES: &str = "\
-Examples:
-  podgraft policy suggest manifests/
-  helm template shop chart/ | podgraft policy suggest -
-
-Exit status: 0 success, even without a suggestion; 2 some input cannot be read.";
-
-/// Of `podgraft policy test`.
-pub const TEST_EXAMPLES: &str = "\
-Examples:
-  podgraft policy test policies/tests
-  podgraft policy test --update policies/tests
-  podgraft policy test -o junit policies/tests > policy-tests.xml
-
-Exit status: 0 all pass; 1 some fail; 2 a test cannot be run.";
-
 /// `podgraft policy test`.
 #[derive(Debug, Args)]
 pub struct TestArgs {
@@ -124,13 +73,6 @@ pub enum TestFormat {
     /// JUnit XML, for CI systems
     Junit,
 }
-
-/// Of `podgraft policy new`.
-pub const NEW_EXAMPLES: &str = "\
-Examples:
-  podgraft policy new --agent java-agent --image registry.example.com/java-agent:2.9.0 > java-agent.yaml
-  podgraft policy new --sidecar log-shipper --image registry.example.com/shipper:1.4.2 --label logs=ship
-  podgraft policy new --scrape metrics --port 9090";
 
 /// What a first policy is to be.
 #[derive(Debug, Clone, Args)]
@@ -184,14 +126,6 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         _ => Err("expected a label such as runtime=java".to_owned()),
     }
 }
-
-/// Of `podgraft init`.
-pub const INIT_EXAMPLES: &str = "\
-Examples:
-  podgraft init --agent java-agent --image registry.example.com/java-agent:2.9.0
-  podgraft init --use builtin:jmx-exporter
-
-Writes podgraft.yaml and, unless --use names a policy, podgraft/NAME.yaml. Existing files are not overwritten.";
 
 /// `podgraft init`.
 #[derive(Debug, Args)]
