@@ -298,6 +298,13 @@ pub struct PolicyArgs {
     pub configured: ResolvedConfig,
 }
 
+impl PolicyArgs {
+    /// Whether the policies among the manifests are given.
+    pub fn reads_input(&self) -> bool {
+        self.given.iter().any(|given| given.as_os_str() == INPUT)
+    }
+}
+
 /// `podgraft.yaml`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigArgs {

@@ -35,10 +35,8 @@ pub struct OutputTarget<'a> {
 /// Refuses `--in-place` together with stdin, which cannot be replaced.
 pub fn check_target(target: OutputTarget<'_>, paths: &[PathBuf]) -> Result<(), clap::Error> {
     if target.in_place && reads_stdin(paths) {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "--in-place needs files or folders: stdin cannot be replaced",
-        ));
+        let message = "--in-place needs files or folders: stdin cannot be replaced";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     Ok(())
 }

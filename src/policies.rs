@@ -111,11 +111,7 @@ fn given_files(
     let mut uses: Vec<_> = args.configured.uses.iter().collect();
     // For each file, the entry of the configuration that names it.
     let mut entries: Vec<Option<&Place>> = Vec::new();
-    let others = match args
-        .given
-        .iter()
-        .any(|given| given.as_os_str() == args::INPUT)
-    {
+    let others = match args.reads_input() {
         true => named_files(args),
         false => Vec::new(),
     };

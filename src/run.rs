@@ -60,10 +60,8 @@ pub fn check_usage(run: &args::RunArgs, purpose: &Purpose) -> Result<PathFilter,
         return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     if stdin_readers(&run.policies.given, &run.paths) > 1 {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "stdin can be read only once: as policy or as manifests",
-        ));
+        let message = "stdin can be read only once: as policy or as manifests";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     if reads_terminal(&run.paths) {
         let message = "no PATH is given and stdin is a terminal\n\nPass files or folders, or pipe \

@@ -37,17 +37,13 @@ pub fn texts_of(
     problems: &mut Vec<Diagnostic>,
 ) -> Result<(Vec<InputBytes>, Option<OutputTiming>), clap::Error> {
     if run.manifests.shard.is_some() && is_one_text(&inputs) {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "--shard splits the input by file: pass a folder, or several files",
-        ));
+        let message = "--shard splits the input by file: pass a folder, or several files";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
-    let pipe = request.filter(|_| is_one_text(&inputs) && !reads_policies(run));
+    let pipe = request.filter(|_| is_one_text(&inputs) && !run.policies.reads_input());
     if request == Some(OutputTiming::Immediately) && pipe.is_none() {
-        return Err(usage(
-            ErrorKind::ArgumentConflict,
-            "--stream accepts only one file or stdin, and no policy from it",
-        ));
+        let message = "--stream accepts only one file or stdin, and no policy from it";
+        return Err(usage(ErrorKind::ArgumentConflict, message));
     }
     let texts = match pipe {
         Some(_) => inputs
@@ -115,9 +111,4 @@ pub fn read_texts(
 /// Whether the only input is stdin or a named file. Of a file found in a folder, only the manifests go into a stream.
 fn is_one_text(inputs: &[Input]) -> bool {
     matches!(inputs, [only] if !only.is_found())
-}
-
-fn reads_policies(run: &args::RunArgs) -> bool {
-    let mut given = run.policies.given.iter();
-    given.any(|given| given.as_os_str() == args::INPUT)
 }

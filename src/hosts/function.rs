@@ -89,11 +89,10 @@ fn configure(
     }
     let mut run = complete_with_policy(&run, without_policy)?;
     // `@input` means the items of the list. The list itself is no policy file, so its policies are read here.
-    let asked = run.policies.given.len();
-    run.policies
-        .given
-        .retain(|given| given.as_os_str() != args::INPUT);
-    if run.policies.given.len() < asked {
+    if run.policies.reads_input() {
+        run.policies
+            .given
+            .retain(|given| given.as_os_str() != args::INPUT);
         // `-p @input` may be the only policy given, so the check for a policy in `complete_with_policy` comes before this.
         let found = list.policies(&named_files(&run.policies));
         run.policies.configured.inline.extend(found);
