@@ -44,39 +44,27 @@ impl Catalog {
         &self,
         pod: &PodFacts<'_>,
         annotations: &Annotations<'_>,
-    ) -> Result<ChosenResources, Box<Remark>> {
+    ) -> Result<ChosenResources, Remark> {
         if pod.namespace.is_none() {
             let message = "{} does not specify a namespace, which the operator needs, so the pod \
                            is left unchanged";
             let remark = Remark::warning(Code::UnknownNamespace, message);
-            return Err(Box::new(remark.help(
-                "set the namespace of these manifests with `--namespace NAME`",
-            )));
+            return Err(remark.help("set the namespace of these manifests with `--namespace NAME`"));
         }
         let mut chosen = Vec::new();
         for language in Language::ALL {
             if let Some(request) = annotations.requested(language) {
+                let key = language.inject_key();
                 let found = self.find(pod, request);
-                let at = found.map_err(|(message, help)| {
-                    let key = language.inject_key();
-                    let message = format!(
-                        "`{key}: {request}` of {{}} matches no resource: {message}; the operator \
-                         leaves the pod unchanged"
-                    );
-                    Box::new(
-                        Remark::warning(Code::UnresolvedResource, message)
-                            .at(annotations.place(key))
-                            .help(help),
-                    )
-                })?;
+                let at = found.map_err(|reason| unresolved(annotations, key, request, reason))?;
                 chosen.push((language, at));
             }
         }
         Ok(chosen)
     }
 
-    /// Resolves a request: `true`, a name, or `namespace/name`. The error is a message and a help.
-    fn find(&self, pod: &PodFacts<'_>, request: &str) -> Result<usize, (String, String)> {
+    /// Resolves a request: `true`, a name, or `namespace/name`. The message of the error is only the reason.
+    fn find(&self, pod: &PodFacts<'_>, request: &str) -> Result<usize, Remark> {
         if let Some((namespace, name)) = request.split_once('/') {
             return self.named(pod, namespace, name);
         }
@@ -89,40 +77,28 @@ impl Catalog {
             .collect();
         match found[..] {
             [resource] => Ok(resource),
-            [] => Err((
-                format!("there is no Instrumentation in namespace `{namespace}`"),
-                self.missing_resource_help(),
-            )),
+            [] => Err(self.missing(format!(
+                "there is no Instrumentation in namespace `{namespace}`"
+            ))),
             [..] => {
                 let names = found.iter().map(|&at| self.resources[at].name.as_str());
-                Err((
-                    format!(
-                        "namespace `{namespace}` has {} Instrumentations",
-                        found.len()
-                    ),
-                    format!(
-                        "specify one in the annotation: {}",
-                        names.collect::<Vec<_>>().join(", ")
-                    ),
-                ))
+                let names = names.collect::<Vec<_>>().join(", ");
+                let count = found.len();
+                let reason = format!("namespace `{namespace}` has {count} Instrumentations");
+                Err(Remark::warning(Code::UnresolvedResource, reason)
+                    .help(format!("specify one in the annotation: {names}")))
             }
         }
     }
 
-    fn named(
-        &self,
-        pod: &PodFacts<'_>,
-        namespace: &str,
-        name: &str,
-    ) -> Result<usize, (String, String)> {
+    fn named(&self, pod: &PodFacts<'_>, namespace: &str, name: &str) -> Result<usize, Remark> {
         let is_named = |at: &usize| self.resources[*at].name == name;
         let found = candidate_namespaces(pod, namespace)
             .find_map(|home| self.of_namespace(home).rfind(is_named));
         found.ok_or_else(|| {
-            (
-                format!("there is no Instrumentation `{name}` in namespace `{namespace}`"),
-                self.missing_resource_help(),
-            )
+            self.missing(format!(
+                "there is no Instrumentation `{name}` in namespace `{namespace}`"
+            ))
         })
     }
 
@@ -132,7 +108,7 @@ impl Catalog {
         found.into_iter().flatten().copied()
     }
 
-    fn missing_resource_help(&self) -> String {
+    fn missing(&self, reason: String) -> Remark {
         const MOST: usize = 5;
         let resources = &self.resources;
         let names = resources
@@ -140,11 +116,21 @@ impl Catalog {
             .take(MOST)
             .map(|resource| resource.identity.as_str());
         let more = if resources.len() > MOST { ", ..." } else { "" };
-        format!(
-            "pass the file that contains it with `-p`; this run has {}{more}",
-            names.collect::<Vec<_>>().join(", ")
-        )
+        let names = names.collect::<Vec<_>>().join(", ");
+        Remark::warning(Code::UnresolvedResource, reason).help(format!(
+            "pass the file that contains it with `-p`; this run has {names}{more}"
+        ))
     }
+}
+
+/// The remark on a request in an annotation that stands for no resource.
+fn unresolved(annotations: &Annotations<'_>, key: &str, request: &str, reason: Remark) -> Remark {
+    let message = format!(
+        "`{key}: {request}` of {{}} matches no resource: {}; the operator leaves the pod unchanged",
+        reason.message
+    );
+    let remark = Remark { message, ..reason };
+    remark.at(annotations.place(key))
 }
 
 /// The values of `metadata.namespace` that mean a namespace: its name, and `None` if it is the default namespace of the

@@ -19,7 +19,7 @@ impl InstrumentationMutation {
         &self,
         annotations: &Annotations<'_>,
         chosen: &ChosenResources,
-    ) -> Result<Vec<Vec<String>>, Box<Remark>> {
+    ) -> Result<Vec<Vec<String>>, Remark> {
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
@@ -49,14 +49,14 @@ impl InstrumentationMutation {
 }
 
 /// The names in an annotation.
-fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Box<Remark>> {
+fn names(annotations: &Annotations<'_>, key: &str) -> Result<Vec<String>, Remark> {
     annotations.names(key).map_err(|text| {
         let message = format!(
             "`{key}: {text}` of {{}} has a character that the operator does not accept, so it \
              leaves the pod unchanged"
         );
         let help = "use only letters, digits, and `-`, with `,` between names and no spaces";
-        Box::new(remark(message, annotations.place(key), help))
+        remark(message, annotations.place(key), help)
     })
 }
 
@@ -64,7 +64,7 @@ fn check_twice(
     annotations: &Annotations<'_>,
     language: Language,
     names: &[String],
-) -> Result<(), Box<Remark>> {
+) -> Result<(), Remark> {
     let mut seen = BTreeSet::new();
     let mut names = names.iter();
     let Some(name) = names.find(|name| !name.is_empty() && !seen.insert(*name)) else {
@@ -76,17 +76,17 @@ fn check_twice(
     );
     let help = format!("list it once, in one annotation: `{key}` adds to `{common_key}`");
     let place = annotations.place(&key).or(annotations.place(&common_key));
-    Err(Box::new(remark(message, place, &help)))
+    Err(remark(message, place, &help))
 }
 
-fn none_named(annotations: &Annotations<'_>, language: Language) -> Box<Remark> {
+fn none_named(annotations: &Annotations<'_>, language: Language) -> Remark {
     let message = format!(
         "{{}} requests several languages but lists no containers for {language}, so the operator \
          leaves the pod unchanged"
     );
     let help = format!("add the annotation `{}`", language.containers_key());
     let place = annotations.place(language.inject_key());
-    Box::new(remark(message, place, &help))
+    remark(message, place, &help)
 }
 
 /// A remark on names that match no container of the pod.

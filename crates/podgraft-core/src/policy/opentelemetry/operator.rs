@@ -77,7 +77,7 @@ impl InstrumentationMutation {
         }
         match chosen {
             Ok(chosen) => self.inject(pod, &annotations, chosen, before, &spec),
-            Err(remark) => MutationResult::LeftAlone(vec![*remark]),
+            Err(remark) => MutationResult::LeftAlone(vec![remark]),
         }
     }
 
@@ -94,7 +94,7 @@ impl InstrumentationMutation {
 
     /// Why this resource leaves a pod to another one; `None` if this is the one that acts. That is the first that the
     /// pod requests, or the first of all if the request cannot be resolved.
-    fn deferral_reason(&self, chosen: &Result<ChosenResources, Box<Remark>>) -> Option<String> {
+    fn deferral_reason(&self, chosen: &Result<ChosenResources, Remark>) -> Option<String> {
         let places = chosen.iter().flatten().map(|(_, at)| *at);
         let speaker = places.clone().next().unwrap_or_default();
         let is_among = places.clone().any(|at| at == self.at);
@@ -156,7 +156,7 @@ impl InstrumentationMutation {
         let containers = match self.containers(annotations, &chosen) {
             Ok(containers) => containers,
             Err(remark) => {
-                remarks.push(*remark);
+                remarks.push(remark);
                 return MutationResult::LeftAlone(remarks);
             }
         };
