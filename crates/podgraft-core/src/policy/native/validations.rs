@@ -66,20 +66,21 @@ impl ValidationContext<'_, '_, '_> {
                 self.filled_diagnostic(&at, texts, Some(&entry.code), holds == Some(true))
             });
             match outcome {
-                Ok(note) => notes.extend(note.map(|note| {
-                    let name = Path::of(&["metadata", "name"]);
-                    let (place, by) = match self.instance {
-                        Some(instance) => {
-                            (instance.document.place(&name), "reported by this resource")
-                        }
-                        None => (self.document.place(&name), "reported by this policy"),
-                    };
-                    note.with_severity(diagnostic::Severity::Note).at(place, by)
-                })),
+                Ok(note) => notes.extend(note.map(|note| self.as_note(note))),
                 Err(found) => notes.extend(found),
             }
         }
         notes
+    }
+
+    fn as_note(&self, note: Diagnostic) -> Diagnostic {
+        let name = Path::of(&["metadata", "name"]);
+        let (document, by) = match self.instance {
+            Some(instance) => (instance.document, "reported by this resource"),
+            None => (self.document, "reported by this policy"),
+        };
+        let note = note.with_severity(diagnostic::Severity::Note);
+        note.at(document.place(&name), by)
     }
 
     fn entries<T: DeserializeOwned>(&self, list: &str) -> Vec<(Path, T)> {
