@@ -15,7 +15,7 @@ pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
         if problem.help.as_deref() != Some(RENDER_FIRST) {
             continue;
         }
-        let template = problem.labels.first().map(|label| &*label.place.source);
+        let template = problem.place().map(|place| &*place.source);
         let chart = template.and_then(|file| {
             let mut folders = Path::new(file).ancestors().skip(1);
             folders.find(|folder| folder.join("Chart.yaml").is_file())

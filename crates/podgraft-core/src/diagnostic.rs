@@ -115,6 +115,11 @@ impl Diagnostic {
         }
     }
 
+    /// The primary place, if it has one.
+    pub fn place(&self) -> Option<&Place> {
+        self.labels.first().map(|label| &label.place)
+    }
+
     /// Whether it is an error, which fails the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

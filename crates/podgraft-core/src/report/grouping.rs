@@ -45,8 +45,8 @@ pub fn group_alike<'d>(
 
 /// Removes the name of the finding's file from its help, so that findings of several files compare equal.
 fn without_file(diagnostic: &Diagnostic, help: &str) -> String {
-    match diagnostic.labels.first() {
-        Some(label) => help.replace(&*label.place.source, ""),
+    match diagnostic.place() {
+        Some(place) => help.replace(&*place.source, ""),
         None => help.to_owned(),
     }
 }
@@ -58,8 +58,8 @@ const MAX_NAMED: usize = 5;
 pub fn and_more_named(diagnostic: &Diagnostic, others: &[&Diagnostic], all_with: &str) -> String {
     let named = others.iter().take(MAX_NAMED).map(|other| {
         let title = other.workload.as_deref().unwrap_or_default();
-        let place = other.labels.first().map_or(String::new(), |label| {
-            format!(" ({}:{})", label.place.source, label.place.line)
+        let place = other.place().map_or(String::new(), |place| {
+            format!(" ({}:{})", place.source, place.line)
         });
         one_line(&format!("{title}{place}"))
     });

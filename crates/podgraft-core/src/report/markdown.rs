@@ -76,9 +76,8 @@ fn warnings(problems: &[Diagnostic]) -> String {
     let mut list = format!("\n**{}**\n\n", count(warnings.len(), "warning"));
     let folded = group_alike(&warnings);
     for (warning, others) in folded.iter().take(MAX_MISSES) {
-        let place = warning.labels.first().map_or(String::new(), |label| {
-            format!(" ({})", code(&one_line(&label.place.link())))
-        });
+        let place = warning.place();
+        let place = place.map_or(String::new(), |place| format!(" ({})", code(&place.link())));
         let message = plain(&wording::brief(&warning.message));
         let more = and_more(warning, others);
         let _ = writeln!(list, "- `{}`{place}: {message}{more}", warning.code.name());

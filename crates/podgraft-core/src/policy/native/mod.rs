@@ -82,9 +82,8 @@ pub(crate) fn translate(
     }
     // A wrong field is reported once, preferably by its validation.
     let more = translated.err().unwrap_or_default();
-    let place = |problem: &Diagnostic| problem.labels.first().map(|label| label.place.clone());
     for problem in more {
-        if !broken.iter().any(|known| place(known) == place(&problem)) {
+        if !broken.iter().any(|known| known.place() == problem.place()) {
             broken.push(problem);
         }
     }

@@ -3,6 +3,7 @@
 
 use super::CheckedRun;
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::source::Place;
 use crate::wording::{self, one_line};
 
 /// One workflow command for each finding.
@@ -21,9 +22,9 @@ fn annotation(diagnostic: &Diagnostic) -> String {
         Severity::Note => "notice",
     };
     let mut properties = Vec::new();
-    let place = diagnostic.labels.first().map(|label| &label.place);
+    let is_file = |place: &&Place| !place.source.starts_with('<');
     // Text from stdin is no file of the repository.
-    if let Some(place) = place.filter(|place| !place.source.starts_with('<')) {
+    if let Some(place) = diagnostic.place().filter(is_file) {
         let file = one_line(place.source.trim_start_matches("./"));
         properties.push(format!("file={}", property(&file)));
         properties.push(format!("line={}", place.line));

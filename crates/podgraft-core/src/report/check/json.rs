@@ -25,7 +25,7 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
 
 fn found(finding: &Finding) -> Value {
     let diagnostic = &finding.diagnostic;
-    let place = finding.place();
+    let place = diagnostic.place();
     let exact = place.filter(|place| !place.excerpt.is_empty());
     without_nulls(json!({
         "code": diagnostic.code.name(),

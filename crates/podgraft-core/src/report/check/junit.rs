@@ -101,7 +101,7 @@ fn case(name: &str, class: &str, findings: &[&Finding]) -> String {
 
 fn describe(finding: &Finding) -> String {
     let diagnostic = &finding.diagnostic;
-    let place = finding.place().map_or(String::new(), |place| {
+    let place = diagnostic.place().map_or(String::new(), |place| {
         format!("{}:{}: ", place.source, place.line)
     });
     let help = diagnostic

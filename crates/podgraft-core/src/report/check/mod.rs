@@ -38,13 +38,6 @@ pub struct Finding {
     subject: Subject,
 }
 
-impl Finding {
-    /// The place to show; `None` if the diagnostic has none.
-    pub fn place(&self) -> Option<&Place> {
-        self.diagnostic.labels.first().map(|label| &label.place)
-    }
-}
-
 type WorkloadAndPolicy<'f> = (Option<&'f str>, Option<&'f str>);
 
 fn workload_and_policy(finding: &Finding) -> WorkloadAndPolicy<'_> {
@@ -139,7 +132,7 @@ fn may_be_accepted(found: &Diagnostic) -> bool {
 
 /// The index of the file that a finding is in, and the line; findings without a place come last.
 fn position_of(finding: &Finding, subjects: &Subjects<'_>) -> (usize, usize) {
-    let place = finding.place();
+    let place = finding.diagnostic.place();
     let file = place.and_then(|place| subjects.file(place));
     (
         file.unwrap_or(usize::MAX),

@@ -42,12 +42,11 @@ fn result(finding: &Finding) -> SarifResult {
         format!(" Help: {}.", help.trim_end_matches('.'))
     });
     let help = help.replace("?.", "?");
-    let place = diagnostic.labels.first().map(|label| &label.place);
     SarifResult {
         level: diagnostic.severity,
         message: format!("{}.", diagnostic.message),
         help,
-        location: place.map(|place| SarifLocation {
+        location: diagnostic.place().map(|place| SarifLocation {
             file: place.source.to_string(),
             line: place.line,
             column: (!place.excerpt.is_empty()).then_some(place.column),

@@ -55,8 +55,7 @@ impl<'a> Subjects<'a> {
 
     /// What is at the place of a diagnostic that is about no workload.
     pub(super) fn other(&self, diagnostic: &Diagnostic) -> Subject {
-        let label = diagnostic.labels.first();
-        let file = label.and_then(|label| self.file(&label.place));
+        let file = diagnostic.place().and_then(|place| self.file(place));
         file.map_or(Subject::Run, Subject::OtherObject)
     }
 

@@ -20,7 +20,7 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
     });
     let titled: Vec<Diagnostic> = titled.collect();
     for (diagnostic, others) in group_alike(&titled.iter().collect::<Vec<_>>()) {
-        let place = diagnostic.labels.first().map(|label| &label.place);
+        let place = diagnostic.place();
         let place = place.map_or(String::new(), |place| match place.excerpt.is_empty() {
             true => format!("{}:{}: ", place.source, place.line),
             false => format!("{}: ", place.link()),

@@ -74,10 +74,10 @@ fn warnings(problems: &[Diagnostic], page: &mut String) {
         "<details class=\"warnings\"><summary>{number}</summary><ul>"
     );
     for (warning, others) in group_alike(&warnings) {
-        let place = warning.labels.first().map_or(String::new(), |label| {
-            format!(" <small>{}</small>", escape(&one_line(&label.place.link())))
+        let place = warning.place().map_or(String::new(), |place| {
+            format!(" <small>{}</small>", escape(&place.link()))
         });
-        let message = escape(&one_line(&wording::brief(&warning.message)));
+        let message = escape(&wording::brief(&warning.message));
         let _ = writeln!(
             page,
             "<li><code>{}</code> {message}{}{place}</li>",
