@@ -97,31 +97,25 @@ fn head(reviews: &[ReviewedWorkload<'_>], seen: usize, page: &mut String) {
     let title = format!("podgraft: {changed} of {} change", count(seen, "workload"));
     let _ = write!(
         page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title} \
-         <small><ins>+{insertions}</ins> <del>−{deletions}</del></small></h1>\n\
-         <div class=\"tools\"><input id=\"search\" type=\"search\" placeholder=\"Search names, files, items (/)\" \
-         aria-label=\"Search\" autocomplete=\"off\"><span id=\"shown\" role=\"status\"></span>\
-         <button id=\"view\" type=\"button\" aria-pressed=\"false\">Side by side</button>\
-         <button id=\"open\" type=\"button\">Open all</button><button id=\"close\" type=\"button\">Close all</button>\
-         <button id=\"theme\" type=\"button\">Theme</button><button id=\"keys\" type=\"button\" \
-         aria-label=\"Keyboard\">?</button></div>\n<div class=\"filters\" role=\"group\" aria-label=\"Policies\">"
+        include_str!("head.html"),
+        title = title,
+        style = STYLE,
+        insertions = insertions,
+        deletions = deletions,
+        policies = policy_buttons(reviews),
     );
-    for (policy, number) in policies(reviews) {
+}
+
+/// A button for each policy, to show only what it changes.
+fn policy_buttons(reviews: &[ReviewedWorkload<'_>]) -> String {
+    let buttons = policies(reviews).into_iter().map(|(policy, number)| {
         let policy = escape(policy);
-        let _ = write!(
-            page,
+        format!(
             "<button type=\"button\" class=\"policy\" data-policy=\"{policy}\" aria-pressed=\"false\">{policy} \
              <small>{number}</small></button>"
-        );
-    }
-    page.push_str(
-        "</div>\n</header>\n<noscript><p class=\"nothing\">This is the list of what changes. Diffs and pictures of the \
-         pods need JavaScript.</p></noscript>\n<main>\n",
-    );
+        )
+    });
+    buttons.collect()
 }
 
 /// The policies, each with the number of workloads that it changes.
