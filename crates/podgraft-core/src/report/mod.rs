@@ -30,15 +30,13 @@ use std::collections::hash_map::Entry;
 use crate::change::Change;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
-use crate::wording::count;
+use crate::wording::{self, count};
 
 /// Cuts podgraft's own record in a line. It is one long line of no use to people.
 fn without_record(line: &str) -> Cow<'_, str> {
     match line.find("podgraft.dev/record") {
         Some(at) if line.len() > at + MAX_RECORD => {
-            let end = (at + MAX_RECORD..line.len())
-                .find(|&end| line.is_char_boundary(end))
-                .unwrap_or(line.len());
+            let end = line.ceil_char_boundary(at + MAX_RECORD);
             Cow::Owned(format!("{}…", &line[..end]))
         }
         Some(_) | None => Cow::Borrowed(line),
@@ -47,6 +45,11 @@ fn without_record(line: &str) -> Cow<'_, str> {
 
 /// Bytes of a record, with its key, that are shown.
 const MAX_RECORD: usize = 60;
+
+/// A line of a diff for a person, with control characters escaped. Nobody applies it, so it need not be exact.
+fn escaped_line(line: &str) -> String {
+    wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
+}
 
 /// Merges diagnostics that many files have alike (`Diagnostic::is_reported_once`): the first one stays, and counts the
 /// others in its help.

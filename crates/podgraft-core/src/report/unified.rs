@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::escaped_line;
 use super::hunks::policies_of;
 use super::lines::{AddedLine, ChangeGroup, GroupLine, LineChange, LineIndex, changes_of, group};
-use super::without_record;
 use crate::outcome::{ReportedFile, WorkloadReport};
-use crate::wording::{self, Paint, is_unsafe, one_line, wrap_options};
+use crate::wording::{Paint, is_unsafe, one_line, wrap_options};
 use crate::yaml::splice::Edit;
 use crate::yaml::stream::is_separator;
 
@@ -334,11 +334,6 @@ fn changes_in<'c>(changes: &'c [LineChange], workload: &WorkloadReport) -> &'c [
     let first = changes.partition_point(|change| change.edits.end <= edits.start);
     let behind = &changes[first..];
     &behind[..behind.partition_point(|change| change.edits.start < edits.end)]
-}
-
-/// A line for a person, with control characters escaped. Nobody applies it, so it need not be exact.
-fn escaped_line(line: &str) -> String {
-    wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
 }
 
 /// The name of a file as git writes it: quoted if it has characters that end it early or that are unsafe.

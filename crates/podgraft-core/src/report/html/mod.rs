@@ -10,10 +10,10 @@ use crate::change::ChangeKind;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::outcome::ReportedFile;
 use crate::outcome::view::WorkloadView;
+use crate::report::escaped_line;
 use crate::report::grouping::{and_more, group_alike};
 use crate::report::hunks::{Hunk, HunkLine};
 use crate::report::review::{GroupBy, ReviewedWorkload, groups, reviewed, total_lines};
-use crate::report::without_record;
 use crate::wording::{self, count, one_line};
 
 const STYLE: &str = include_str!("page.css");
@@ -194,12 +194,8 @@ fn drawing(hunk: &Hunk<'_>) -> Value {
 
 /// The sign, the text and, where they differ from the hunk's, the policies of a line.
 fn line(line: &HunkLine<'_>) -> (char, String, String) {
-    let policies = line.policies.as_deref().unwrap_or_default();
-    (line.sign.char(), safe(&line.text), policies.join(", "))
-}
-
-fn safe(line: &str) -> String {
-    wording::lines(&without_record(line.strip_suffix('\r').unwrap_or(line)))
+    let policies = line.policies.as_deref().unwrap_or_default().join(", ");
+    (line.sign.char(), escaped_line(&line.text), policies)
 }
 
 fn escape(text: &str) -> String {
