@@ -30,7 +30,7 @@ pub use opentelemetry::OpenTelemetryArgs;
 pub use output::{ColorWhen, DebugModeArg, DiagnosticsFormat, OutputArgs};
 pub use review::{
     CheckArgs, CheckFormat, DiffArgs, DiffFormat, ExplainArgs, ExplainFormat, GroupByArg,
-    InspectArgs, InspectFormat, SortByArg,
+    InspectArgs, InspectFormat, SortBy,
 };
 
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.

@@ -1,5 +1,6 @@
 //! `diff`, `explain`, `inspect`, `check` and `debug`: print what the pipeline found in the requested format.
 
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -7,7 +8,7 @@ use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::edit::yaml_document;
 use podgraft_core::outcome::{FileReport, ReportedFile};
 use podgraft_core::report::check::CheckedRun;
-use podgraft_core::report::inspect::{self, Columns, SortBy};
+use podgraft_core::report::inspect::{self, Columns, InspectedWorkload};
 use podgraft_core::report::review::GroupBy;
 use podgraft_core::report::unified::DiffAudience;
 use podgraft_core::report::{
@@ -18,7 +19,9 @@ use podgraft_core::{config, debug, wording};
 use serde_json::Value;
 
 use crate::args::relevant_flags::usage;
-use crate::args::{self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, InspectFormat};
+use crate::args::{
+    self, CheckFormat, DebugFormat, DiffFormat, ExplainFormat, InspectFormat, SortBy,
+};
 use crate::conclude::refuse;
 use crate::diagnostics::{Console, stdout_columns};
 use crate::exit::Exit;
@@ -284,7 +287,8 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     }
     grafted.keep_wanted(&args.manifests.workloads);
     let reported = grafted.reported();
-    let workloads = inspect::workloads(&reported, sort_by(args));
+    let mut workloads = inspect::workloads(&reported);
+    sort(&mut workloads, args);
     if workloads.is_empty() && matches!(args.format, InspectFormat::Table | InspectFormat::Wide) {
         console.inform("No workloads found\n");
         return Ok(Exit::Done);
@@ -310,14 +314,22 @@ pub fn inspect(args: &args::InspectArgs) -> Result<Exit, clap::Error> {
     Ok(console.print(shown.as_bytes(), Exit::Done))
 }
 
-fn sort_by(args: &args::InspectArgs) -> SortBy {
-    match args.sort_by {
-        Some(args::SortByArg::Namespace) => SortBy::Namespace,
-        Some(args::SortByArg::Kind) => SortBy::Kind,
-        Some(args::SortByArg::Name) => SortBy::Name,
-        Some(args::SortByArg::Containers) => SortBy::Containers,
-        None if args.all_namespaces => SortBy::Namespace,
-        None => SortBy::File,
+/// Sorts the workloads as the flags say. Equal ones stay in the order of files and lines.
+fn sort(workloads: &mut [InspectedWorkload<'_>], args: &args::InspectArgs) {
+    let by_namespace = args.all_namespaces.then_some(SortBy::Namespace);
+    let Some(order) = args.sort_by.or(by_namespace) else {
+        return;
+    };
+    match order {
+        SortBy::Namespace => workloads.sort_by_key(|found| {
+            let view = found.view;
+            (&view.namespace, &view.kind, &view.name)
+        }),
+        SortBy::Kind => workloads.sort_by_key(|found| (&found.view.kind, &found.view.name)),
+        SortBy::Name => workloads.sort_by_key(|found| &found.view.name),
+        SortBy::Containers => {
+            workloads.sort_by_key(|found| Reverse(found.view.all_containers().count()))
+        }
     }
 }
 

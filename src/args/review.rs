@@ -150,7 +150,7 @@ pub struct InspectArgs {
     pub all_namespaces: bool,
     /// The sort order [default: as in the files; with -A, by namespace]
     #[arg(long, value_enum, value_name = "BY", help_heading = "Output")]
-    pub sort_by: Option<SortByArg>,
+    pub sort_by: Option<SortBy>,
     /// Omit the header line
     #[arg(long, help_heading = "Output")]
     pub no_headers: bool,
@@ -173,7 +173,7 @@ pub enum InspectFormat {
 
 /// `--sort-by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SortByArg {
+pub enum SortBy {
     /// By namespace, kind, and name
     Namespace,
     /// By kind and name

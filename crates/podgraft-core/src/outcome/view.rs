@@ -159,7 +159,7 @@ fn as_number<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error
 
 impl WorkloadView {
     /// Init containers, native sidecars and app containers, in the order in which they start.
-    pub(crate) fn all_containers(&self) -> impl Iterator<Item = &ContainerView> {
+    pub fn all_containers(&self) -> impl Iterator<Item = &ContainerView> {
         self.init_containers
             .iter()
             .chain(&self.sidecars)

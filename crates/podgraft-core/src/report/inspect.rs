@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use crate::outcome::ReportedFile;
@@ -20,21 +19,6 @@ pub struct Columns {
     pub headings: bool,
 }
 
-/// The sort order of the workloads. Equal ones stay in the order of files and lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SortBy {
-    /// The order of files and lines.
-    File,
-    /// By namespace, kind and name.
-    Namespace,
-    /// By kind and name.
-    Kind,
-    /// By name.
-    Name,
-    /// By the number of containers of all lists, the most first.
-    Containers,
-}
-
 /// A workload with its place.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InspectedWorkload<'a> {
@@ -47,8 +31,8 @@ pub struct InspectedWorkload<'a> {
     pub view: &'a WorkloadView,
 }
 
-/// The workloads of all files that have a view, sorted. Files read without views have none.
-pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<InspectedWorkload<'a>> {
+/// The workloads of all files that have a view, in the order of files and lines. Files read without views have none.
+pub fn workloads<'a>(files: &[ReportedFile<'a>]) -> Vec<InspectedWorkload<'a>> {
     let mut inspected: Vec<InspectedWorkload<'a>> = Vec::new();
     for file in files {
         let workloads = file.report.workloads.iter();
@@ -59,18 +43,6 @@ pub fn workloads<'a>(files: &[ReportedFile<'a>], sort_by: SortBy) -> Vec<Inspect
                 view: workload.view.as_deref()?,
             })
         }));
-    }
-    match sort_by {
-        SortBy::File => {}
-        SortBy::Namespace => inspected.sort_by_key(|found| {
-            let view = found.view;
-            (&view.namespace, &view.kind, &view.name)
-        }),
-        SortBy::Kind => inspected.sort_by_key(|found| (&found.view.kind, &found.view.name)),
-        SortBy::Name => inspected.sort_by_key(|found| &found.view.name),
-        SortBy::Containers => {
-            inspected.sort_by_key(|found| Reverse(found.view.all_containers().count()))
-        }
     }
     inspected
 }
