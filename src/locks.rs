@@ -296,8 +296,7 @@ fn indistinct_records(file: &GraftedFile) -> Vec<Diagnostic> {
         let Some(record) = &workload.record else {
             continue;
         };
-        let key = (&workload.kind, &workload.namespace, &workload.name);
-        if *records.entry(key).or_insert(record) != record {
+        if *records.entry(key_of_record(workload)).or_insert(record) != record {
             problems.push(indistinct(workload, &file.input.name));
         }
     }

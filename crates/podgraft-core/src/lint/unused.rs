@@ -51,7 +51,7 @@ fn in_document(policy: &Policy, document: &Document<'_>) -> Vec<Diagnostic> {
                 policy.identity
             );
             let strays = read
-                .0
+                .names
                 .iter()
                 .map(String::as_str)
                 .filter(|read| !names.contains(read));
@@ -77,12 +77,17 @@ fn texts_in(value: &Value) -> Vec<&str> {
     }
 }
 
-/// The names of a list that expressions read, and whether they read the list as a whole.
-struct ListReads(Vec<String>, bool);
+/// What expressions read of a list.
+#[derive(Default)]
+struct ListReads {
+    names: Vec<String>,
+    /// They also read the list as a whole.
+    as_whole: bool,
+}
 
 impl ListReads {
     fn is_none_or_has(&self, name: &str) -> bool {
-        self.1 || self.0.iter().any(|read| read == name)
+        self.as_whole || self.names.iter().any(|read| read == name)
     }
 }
 
@@ -91,13 +96,13 @@ fn read_names(list: &str, texts: &[&str]) -> ListReads {
         r#"\b{list}\s*(?:\.\??\s*([A-Za-z_][A-Za-z0-9_]*)|\[\s*\??\s*['"]([^'"]*)['"]\s*\]|([^.\[A-Za-z0-9_]|$))"#
     );
     let regex = Regex::new(&pattern).expect("the pattern is ours");
-    let mut read = ListReads(Vec::new(), false);
+    let mut read = ListReads::default();
     for captures in texts.iter().flat_map(|text| regex.captures_iter(text)) {
         match captures.get(1).or_else(|| captures.get(2)) {
-            Some(name) => read.0.push(name.as_str().to_owned()),
+            Some(name) => read.names.push(name.as_str().to_owned()),
             // The word in prose is no use of the whole list; as an argument or at the end of an expression it is.
             None => {
-                read.1 |= captures
+                read.as_whole |= captures
                     .get(3)
                     .is_some_and(|next| matches!(next.as_str(), ")" | "," | "}"))
             }
