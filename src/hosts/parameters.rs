@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use podgraft_core::diagnostic::{Code, Diagnostic, unless};
 use podgraft_core::policy::schema::{did_you_mean, nearest};
-use serde_json::Value;
+use serde_json::{Value, from_value};
 
 /// The list of chosen policies.
 pub const POLICIES: &str = "policies";
@@ -71,23 +71,16 @@ impl ApplicationParameters {
 /// The texts of an array, or of one string, separated by commas. For an empty list, the UI sends an array of one empty
 /// string.
 fn texts(entry: &Value) -> Option<Vec<String>> {
-    let entries = match (&entry["array"], &entry["string"]) {
-        (Value::Array(entries), _) => entries
-            .iter()
-            .map(|entry| entry.as_str().map(str::to_owned))
-            .collect(),
+    let mut texts: Vec<String> = match (&entry["array"], &entry["string"]) {
+        (array @ Value::Array(_), _) => from_value(array.clone()).ok()?,
         (Value::Null, Value::String(text)) => {
-            Some(text.split(',').map(|text| text.trim().to_owned()).collect())
+            text.split(',').map(|text| text.trim().to_owned()).collect()
         }
-        (Value::Null, Value::Null) if entry["map"].is_null() => Some(Vec::new()),
-        _ => None,
+        (Value::Null, Value::Null) if entry["map"].is_null() => Vec::new(),
+        _ => return None,
     };
-    entries.map(|entries: Vec<String>| {
-        entries
-            .into_iter()
-            .filter(|text| !text.is_empty())
-            .collect()
-    })
+    texts.retain(|text| !text.is_empty());
+    Some(texts)
 }
 
 fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
@@ -95,10 +88,7 @@ fn map(entry: &Value) -> Option<BTreeMap<String, String>> {
         Value::Null if entry["string"].is_null() && entry["array"].is_null() => {
             Some(BTreeMap::new())
         }
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-            .collect(),
+        map @ Value::Object(_) => from_value(map.clone()).ok(),
         _ => None,
     }
 }
