@@ -371,25 +371,32 @@ fn stage_new(file: &NewFile<'_>) -> Result<StagedFile, (String, io::Error)> {
 }
 
 fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
-    let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
     let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
-    collect_all(files.iter().map(|file| {
-        let mut folders = file.path.ancestors().skip(1);
-        let clash = folders.find(|folder| targets.contains(folder));
-        let clash = clash.map(Path::display);
-        clash.map_or(Ok(()), |folder| {
-            Err(indistinct(format!(
-                "`{folder}` would be both a file and a folder in the output"
-            )))
-        })
-    }))?;
-    collect_all(files.iter().map(|file| {
+    collect_all(
+        files
+            .iter()
+            .map(|file| check_no_file_above(&file.path, &targets)),
+    )?;
+    let mut sources: BTreeMap<&OsStr, &str> = BTreeMap::new();
+    let distinct = files.iter().map(|file| {
         let first = sources.insert(file.path.as_os_str(), file.name);
         first.map_or(Ok(()), |first| {
             Err(both_written(first, file.name, &file.path))
         })
-    }))
-    .map(|_| ())
+    });
+    collect_all(distinct).map(|_| ())
+}
+
+/// Checks that no folder of a path is itself a file to write.
+fn check_no_file_above(path: &Path, targets: &BTreeSet<&Path>) -> Result<(), Diagnostic> {
+    let mut folders = path.ancestors().skip(1);
+    let Some(folder) = folders.find(|folder| targets.contains(folder)) else {
+        return Ok(());
+    };
+    let folder = folder.display();
+    Err(indistinct(format!(
+        "`{folder}` would be both a file and a folder in the output"
+    )))
 }
 
 /// The error for two inputs whose results have the same path.
