@@ -1,9 +1,7 @@
 //! The report for people: which workloads changed by which policy, which did not and why, and the totals.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use indexmap::{IndexMap, IndexSet};
 use std::fmt::Write as _;
-use std::hash::Hash;
 
 use super::needs;
 use crate::change::{Change, list, list_removed};
@@ -154,45 +152,30 @@ fn place(files: &[ReportedFile<'_>], file: &ReportedFile<'_>, workload: &Workloa
 pub fn skipped(files: &[ReportedFile<'_>]) -> String {
     let mut lines = String::new();
     for policy in policies(files) {
-        let (mut near, mut reasons) = (Alike::default(), Alike::default());
+        let mut near = WorkloadsByReason::new();
+        let mut reasons = WorkloadsByReason::new();
         for (workload, skip) in skips(files, policy) {
             if !skip.is_near_miss {
-                reasons.add(&*skip.reason, workload);
+                reasons.entry(&*skip.reason).or_default().push(workload);
                 continue;
             }
             let hint = skip.hint.as_ref();
             let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
             let reason = wording::brief(&format!("{}{hint}", skip.reason)).into_owned();
-            near.add(one_line(&reason), workload);
+            near.entry(one_line(&reason)).or_default().push(workload);
         }
         let mut near_lines = LimitedLines::default();
-        for (reason, group) in &near.groups {
+        for (reason, group) in &near {
             near_lines.add(|| format!("{}: not injected by {policy}: {reason}", names(group)));
         }
         lines += &near_lines.finish(&format!("not injected by {policy}"));
-        render_reasons(policy, &reasons.groups, &mut lines);
+        render_reasons(policy, &reasons, &mut lines);
     }
     lines + &left_alone(files)
 }
 
 /// The workloads by reason, in the order of the first of each.
-#[derive(Default)]
-struct Alike<'w, R> {
-    groups: Vec<(R, Vec<&'w WorkloadReport>)>,
-    index: HashMap<R, usize>,
-}
-
-impl<'w, R: Clone + Eq + Hash> Alike<'w, R> {
-    fn add(&mut self, reason: R, workload: &'w WorkloadReport) {
-        match self.index.entry(reason) {
-            Entry::Occupied(known) => self.groups[*known.get()].1.push(workload),
-            Entry::Vacant(free) => {
-                self.groups.push((free.key().clone(), vec![workload]));
-                free.insert(self.groups.len() - 1);
-            }
-        }
-    }
-}
+type WorkloadsByReason<'w, R> = IndexMap<R, Vec<&'w WorkloadReport>>;
 
 fn left_alone(files: &[ReportedFile<'_>]) -> String {
     let mut lines = LimitedLines::default();
@@ -212,14 +195,9 @@ fn left_alone(files: &[ReportedFile<'_>]) -> String {
 }
 
 /// The policies of the run, in the order in which they apply.
-fn policies<'a>(files: &'a [ReportedFile<'_>]) -> Vec<&'a str> {
-    let mut policies: Vec<&str> = Vec::new();
-    for policy_report in workloads(files).flat_map(|workload| &workload.policies) {
-        if !policies.contains(&&*policy_report.policy) {
-            policies.push(&policy_report.policy);
-        }
-    }
-    policies
+fn policies<'a>(files: &'a [ReportedFile<'_>]) -> IndexSet<&'a str> {
+    let reports = workloads(files).flat_map(|workload| &workload.policies);
+    reports.map(|report| &*report.policy).collect()
 }
 
 fn skips<'a>(
@@ -233,7 +211,7 @@ fn skips<'a>(
     })
 }
 
-fn render_reasons(policy: &str, reasons: &[(&str, Vec<&WorkloadReport>)], lines: &mut String) {
+fn render_reasons(policy: &str, reasons: &WorkloadsByReason<&str>, lines: &mut String) {
     for (reason, group) in reasons.iter().take(MAX_REASONS) {
         let subject = match group[..] {
             [workload] => name(workload),
