@@ -117,15 +117,15 @@ fn render_diff(
     program: DiffAudience,
     paint: Paint,
 ) -> Result<String, Diagnostic> {
-    let owners = match args.group_by {
-        Some(args::GroupByArg::Codeowners) => Some(owners::read()?),
-        Some(args::GroupByArg::Namespace | args::GroupByArg::Dir) | None => None,
-    };
-    let group_by = match (args.group_by, &owners) {
-        (None, _) => GroupBy::Nothing,
-        (Some(args::GroupByArg::Dir), _) => GroupBy::Dir,
-        (Some(args::GroupByArg::Codeowners), Some(owners)) => GroupBy::Owners(owners),
-        (Some(args::GroupByArg::Namespace | args::GroupByArg::Codeowners), _) => GroupBy::Namespace,
+    let owners;
+    let group_by = match args.group_by {
+        None => GroupBy::Nothing,
+        Some(args::GroupByArg::Namespace) => GroupBy::Namespace,
+        Some(args::GroupByArg::Dir) => GroupBy::Dir,
+        Some(args::GroupByArg::Codeowners) => {
+            owners = owners::read()?;
+            GroupBy::Owners(&owners)
+        }
     };
     Ok(match args.output {
         DiffFormat::Unified => unified::render(reader(program), files, paint),
