@@ -17,6 +17,9 @@ use super::layout::{
 use super::lower::{Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
 
+/// Bytes that most new entries fit into.
+const ROOM: usize = 128;
+
 /// New entries of a collection that are not inserted yet.
 #[derive(Default)]
 struct NewLines {
@@ -102,8 +105,9 @@ impl Lowering<'_, '_> {
 
     /// Begins the line of a new entry, if it is not the first one.
     fn begin_entry(&self, new: &mut NewLines, column: usize) {
-        if !new.text.is_empty() {
-            self.begin_line(&mut new.text, column);
+        match new.text.is_empty() {
+            true => new.text.reserve(ROOM),
+            false => self.begin_line(&mut new.text, column),
         }
     }
 
