@@ -40,6 +40,13 @@ pub fn compile(text: &str, subject: GlobSubject) -> Result<GlobMatcher, String> 
     Ok(glob.compile_matcher())
 }
 
+/// Whether a glob matches a text. Many globs are plain names, and a plain name matches itself.
+pub(crate) fn is_match(glob: &GlobMatcher, text: &str) -> bool {
+    let written = glob.glob().glob();
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:".contains(&byte);
+    written == text && text.bytes().all(is_of_name) || glob.is_match(text)
+}
+
 /// Checks that a glob is within the limits.
 ///
 /// # Errors
@@ -57,6 +64,21 @@ pub fn check(text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_plain_name_matches_itself_for_sure() {
+        let is_match = |glob: &str, text: &str| {
+            let glob = compile(glob, GlobSubject::Text).unwrap();
+            assert_eq!(super::is_match(&glob, text), glob.is_match(text));
+            super::is_match(&glob, text)
+        };
+        assert!(is_match(
+            "registry.example.net/app:1",
+            "registry.example.net/app:1"
+        ));
+        assert!(is_match("a*", "a*") && is_match("a*", "ab"));
+        assert!(!is_match("[a]", "[a]") && !is_match("a", "A") && is_match("", ""));
+    }
 
     #[test]
     fn braces_are_few() {

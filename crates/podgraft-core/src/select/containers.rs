@@ -274,8 +274,8 @@ impl WorkloadFacts<'_, '_> {
         let is_ours = container.added.is_some()
             || !FOREIGN_CONTAINERS.contains(&container.name)
             || names.any(|name| name == container.name);
-        let fits_name = |glob: &GlobMatcher| glob.is_match(container.name);
-        let fits_image = |glob: &GlobMatcher| glob.is_match(container.image);
+        let fits_name = |glob: &GlobMatcher| glob::is_match(glob, container.name);
+        let fits_image = |glob: &GlobMatcher| glob::is_match(glob, container.image);
         let has_env = |name: &&String| self.has_env(container, name);
         let lacks_env = |name: &&String| !self.has_env(container, name);
         if !choice.include.contains(&list) {

@@ -5,6 +5,7 @@ use globset::GlobMatcher;
 use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
 use super::{NotApplied, WorkloadFacts, near_miss};
 use crate::diagnostic::Diagnostic;
+use crate::glob::is_match;
 use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
@@ -35,7 +36,7 @@ impl From<Skip> for FilterResult {
 
 /// Whether a text matches one of the globs. An empty list matches every text.
 pub(super) fn matches_any(globs: &[GlobMatcher], text: &str) -> bool {
-    globs.is_empty() || globs.iter().any(|glob| glob.is_match(text))
+    globs.is_empty() || globs.iter().any(|glob| is_match(glob, text))
 }
 
 pub(super) fn list(globs: &[GlobMatcher]) -> String {
@@ -270,8 +271,8 @@ impl WorkloadFacts<'_, '_> {
 
 fn fits(pattern: &KindPattern, object: &Object) -> bool {
     let api_version = pattern.api_version.as_ref();
-    pattern.kind.is_match(&object.kind)
-        && api_version.is_none_or(|glob| glob.is_match(&object.api_version))
+    is_match(&pattern.kind, &object.kind)
+        && api_version.is_none_or(|glob| is_match(glob, &object.api_version))
 }
 
 /// A pattern as text, such as `apps/*/Deployment`.
