@@ -35,7 +35,7 @@ pub enum View<'t> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ViewFields<'t> {
     /// The bits of all keys. Most lookups are for keys that a mapping does not have, which the bits show.
-    key_bits: u32,
+    key_bits: u64,
     fields: Vec<(Cow<'t, str>, View<'t>)>,
 }
 
@@ -62,13 +62,13 @@ impl<'t> FromIterator<(Cow<'t, str>, View<'t>)> for ViewFields<'t> {
     }
 }
 
-/// One of 32 bits for a key, which other keys may share.
+/// One of 64 bits for a key, which other keys may share.
 #[inline]
-fn key_bit(key: &str) -> u32 {
+fn key_bit(key: &str) -> u64 {
     let (first, last) = (key.as_bytes().first(), key.as_bytes().last());
     let ends =
         first.map_or(0, |&byte| usize::from(byte)) + 5 * last.map_or(0, |&byte| usize::from(byte));
-    1 << ((ends + 3 * key.len()) % 32)
+    1 << ((ends + 3 * key.len()) % 64)
 }
 
 impl<'t> View<'t> {

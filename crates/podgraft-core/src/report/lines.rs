@@ -17,10 +17,10 @@ pub(super) struct LineIndex<'a> {
 impl<'a> LineIndex<'a> {
     pub(super) fn of(text: &'a [u8]) -> Self {
         let behind_breaks = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
-        let starts = std::iter::once(0)
-            .chain(behind_breaks)
-            .filter(|&at| at < text.len())
-            .collect();
+        let found = std::iter::once(0).chain(behind_breaks);
+        // Lines of manifests are longer than this, so the list does not grow.
+        let mut starts = Vec::with_capacity(text.len() / 24);
+        starts.extend(found.filter(|&at| at < text.len()));
         LineIndex { text, starts }
     }
 
