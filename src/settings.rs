@@ -9,14 +9,14 @@ use globset::GlobMatcher;
 use podgraft_core::config::{
     Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application,
 };
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::options::{FolderNamespaces, PodTemplatePath};
 use podgraft_core::policy::read::PolicyFile;
 use podgraft_core::source::Place;
 
 use crate::args;
 use crate::paths::real;
-use crate::problems::unreadable;
+use crate::problems::{not_utf8, unreadable};
 use crate::repository::root_of;
 
 /// Names the configuration file; how operators set one for hosts.
@@ -221,12 +221,7 @@ fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnosti
 fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
     let name = path.to_string_lossy();
     let bytes = fs::read(path).map_err(|error| vec![unreadable(&name, &error)])?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        vec![Diagnostic::error(
-            Code::NotUtf8,
-            format!("`{name}` is not UTF-8"),
-        )]
-    })?;
+    let text = String::from_utf8(bytes).map_err(|_| vec![not_utf8(&name)])?;
     Ok(PolicyFile {
         name: name.as_ref().into(),
         text,

@@ -258,6 +258,11 @@ fn each_word_of_a_wrong_type_is_shown_at_its_place() {
             "3:35",
             "write `r:5/b`",
         ),
+        (
+            "require: [{policy: a, selector: {matchExpressions: [{key: app, operator: Inn}]}}]",
+            "3:74",
+            "valid operators",
+        ),
         ("openTelemetry: {operatorRelease: 0.1.0}", "3:34", "0.158.0"),
         (
             "openTelemetry: {enable: [sdk]}",

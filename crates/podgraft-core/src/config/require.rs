@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1;
-
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{Outcome, ReportedFile, WorkloadReport};
 use crate::policy::schema::meant;
@@ -289,15 +287,14 @@ impl ConfigReader<'_, '_> {
                 (Some(number), None) => {
                     Coverage::AtLeast(usize::try_from(number).unwrap_or(usize::MAX))
                 }
-                (None, Some(selector)) => {
-                    let selector = selector_of(selector);
+                (None, Some(_)) => {
+                    let (document, at) = (self.document, at.key("selector"));
+                    let selector = LabelSelector::read(document, &at, &mut self.problems);
+                    let selector = selector.unwrap_or_default();
                     let words = selector.requirements.iter().map(ToString::to_string);
                     let text = words.collect::<Vec<_>>().join(",");
                     if text.is_empty() {
-                        self.report_error(
-                            &at.key("selector"),
-                            "this selector matches everything: specify a label",
-                        );
+                        self.report_error(&at, "this selector matches everything: specify a label");
                         continue;
                     }
                     Coverage::All(selector, text)
@@ -315,27 +312,6 @@ impl ConfigReader<'_, '_> {
         }
         found
     }
-}
-
-/// The selector of a configuration, whose schema knows no other operators.
-fn selector_of(selector: v1::LabelSelector) -> LabelSelector {
-    let labels = selector.match_labels.into_iter().flatten();
-    let labels = labels.map(|(key, value)| requirement(&key, SelectorOperator::In, vec![value]));
-    let expressions = selector.match_expressions.into_iter().flatten();
-    LabelSelector {
-        requirements: labels.chain(expressions.map(requirement_of)).collect(),
-    }
-}
-
-fn requirement_of(expression: v1::LabelSelectorRequirement) -> SelectorRequirement {
-    let operator = match expression.operator.as_str() {
-        "In" => SelectorOperator::In,
-        "NotIn" => SelectorOperator::NotIn,
-        "Exists" => SelectorOperator::Exists,
-        _ => SelectorOperator::DoesNotExist,
-    };
-    let values = expression.values.unwrap_or_default();
-    requirement(&expression.key, operator, values)
 }
 
 #[cfg(test)]

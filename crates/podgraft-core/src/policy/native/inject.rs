@@ -13,6 +13,7 @@ use super::{PolicyReader, checks};
 use crate::change::MetadataOwner;
 use crate::diagnostic::Code;
 use crate::ownership::{MARKER, RECORD};
+use crate::policy::label_selector::check_label;
 use crate::policy::validation::{Checker, ContainerRole};
 use crate::policy::{self, EnvChange, Injection, PolicyValue, Position, TextChange, names};
 use crate::yaml::value::{Path, leaves};
@@ -267,7 +268,10 @@ impl PolicyReader<'_, '_> {
     /// back, so a policy cannot set them.
     fn check_entry(&mut self, field: &str, key: &str, item: &PolicyValue, at: &Path) {
         match field {
-            "labels" => self.label(key, item.value.as_str().unwrap_or_default(), at),
+            "labels" => {
+                let value = item.value.as_str().unwrap_or_default();
+                check_label(self.document, key, value, at, &mut self.problems);
+            }
             _ if [MARKER, RECORD].contains(&key) => {
                 let message = format!("a policy cannot set `{key}`: podgraft writes it itself");
                 self.report_error(at, message, "use a different key");

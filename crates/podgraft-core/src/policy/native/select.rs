@@ -7,13 +7,11 @@ use std::collections::BTreeSet;
 use super::PolicyReader;
 use super::expressions::ConditionSubject;
 use super::types;
-use crate::diagnostic::Code;
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
     ComputedNames, ConditionWord, ConditionWords, ContainerChoice, ContainerList, KindPattern,
-    LabelSelector, MetadataKey, OptFrom, OptRule, OtherInjector, Sample, SelectorOperator,
-    SelectorRequirement, WorkloadFilter, names,
+    LabelSelector, MetadataKey, OptFrom, OptRule, OtherInjector, Sample, WorkloadFilter, names,
 };
 use crate::yaml::value::Path;
 
@@ -188,91 +186,8 @@ impl PolicyReader<'_, '_> {
         })
     }
 
-    /// Reads a label selector from the JSON value, which keeps the policy's order of `matchLabels`.
     fn selector(&mut self, at: &Path) -> Option<LabelSelector> {
-        let selector = at.get(&self.document.value)?;
-        let labels = selector
-            .get("matchLabels")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
-        let mut requirements = Vec::new();
-        for (key, value) in labels {
-            let path = at.key("matchLabels").key(key);
-            let value = value
-                .as_str()
-                .expect("the schema checked that labels are strings");
-            self.label(key, value, &path);
-            let at = self.document.span(&path);
-            requirements.push(SelectorRequirement {
-                at,
-                key: key.clone(),
-                operator: SelectorOperator::In,
-                values: vec![value.into()],
-            });
-        }
-        for path in self.document.entries(&at.key("matchExpressions")) {
-            requirements.extend(self.requirement(&path));
-        }
-        Some(LabelSelector { requirements })
-    }
-
-    pub(super) fn label(&mut self, key: &str, value: &str, path: &Path) {
-        self.report_invalid(path, names::check_label_key(key));
-        if let Err(rule) = names::check_label_value(value) {
-            let message = format!("the value of `{key}` {rule}");
-            let problem = self.document.invalid_value(path, message);
-            self.problems.push(problem);
-        }
-    }
-
-    fn requirement(&mut self, at: &Path) -> Option<SelectorRequirement> {
-        let expression = at.get(&self.document.value)?;
-        let key = expression.get("key")?.as_str()?;
-        let values = expression
-            .get("values")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let values: Vec<String> = values
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect();
-        self.report_invalid(&at.key("key"), names::check_label_key(key));
-        let (operator, takes_values) = match expression.get("operator")?.as_str()? {
-            "In" => (SelectorOperator::In, true),
-            "NotIn" => (SelectorOperator::NotIn, true),
-            "Exists" => (SelectorOperator::Exists, false),
-            "DoesNotExist" => (SelectorOperator::DoesNotExist, false),
-            unknown => {
-                let message = format!("unknown label selector operator `{unknown}`");
-                self.report_error(
-                    &at.key("operator"),
-                    message,
-                    "valid operators: In, NotIn, Exists, DoesNotExist",
-                );
-                return None;
-            }
-        };
-        if takes_values == values.is_empty() {
-            let rule = if takes_values {
-                "requires `values`"
-            } else {
-                "does not accept `values`"
-            };
-            let problem = self.document.error(
-                Code::Invalid,
-                at,
-                format!("the operator {operator:?} {rule}"),
-            );
-            self.problems.push(problem);
-        }
-        Some(SelectorRequirement {
-            at: self.document.span(at),
-            key: key.to_owned(),
-            operator,
-            values,
-        })
+        LabelSelector::read(self.document, at, &mut self.problems)
     }
 
     pub(super) fn containers(
