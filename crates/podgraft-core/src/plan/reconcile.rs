@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::draft::{Draft, DraftValue, OpenId, Refusal};
-use crate::record::{digest, identities, is_aligned};
+use crate::record::{digest, identities};
 use crate::yaml::value::{field_in, is_equal};
 
 /// Changes a draft so that the mapping at a path of keys has the value `target`. Fields keep their order; list items get
@@ -67,7 +67,7 @@ pub(super) fn field(
             mapping(draft, inner, existing, wanted)
         }
         (Value::Array(existing), Value::Array(wanted))
-            if !existing.is_empty() && !wanted.is_empty() && is_aligned(key) =>
+            if !existing.is_empty() && !wanted.is_empty() =>
         {
             let inner = draft.open_list(id, key, &[])?;
             list(draft, inner, key, existing, wanted)
