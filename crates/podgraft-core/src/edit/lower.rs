@@ -234,6 +234,7 @@ impl Lowering<'_, '_> {
                 }
                 let from = self.behind_colon(key, node)?;
                 let text = self.with_last_line_end(text, end, value);
+                let text = self.with_header_comment(node, text);
                 self.replace_range(from..end, &text, block_at_end(value).is_some());
                 Ok(())
             }
@@ -248,6 +249,7 @@ impl Lowering<'_, '_> {
                     false => block_item(value, start_column, width, style),
                 };
                 let text = self.with_last_line_end(text, end, value);
+                let text = self.with_header_comment(node, text);
                 self.replace_range(dash + 1..end, &text[1..], block_at_end(value).is_some());
                 Ok(())
             }
@@ -292,6 +294,18 @@ impl Lowering<'_, '_> {
         let is_at_end = line_behind(source, end) == source.len() && !source.ends_with('\n');
         if needs_line_end(value) && is_at_end {
             text.push_str(self.style.line_end);
+        }
+        text
+    }
+
+    /// Adds the comment behind the `|` or `>` of a replaced block scalar to the first line of the new text.
+    fn with_header_comment(&self, replaced: NodeId, mut text: String) -> String {
+        if let NodeKind::Literal | NodeKind::Folded = self.tree.kind(replaced) {
+            let header = self.tree.slice(replaced).lines().next();
+            if let Some(at) = header.and_then(|header| header.find([' ', '\t'])) {
+                let comment = header.unwrap_or_default()[at..].trim_end();
+                text.insert_str(text.find(['\r', '\n']).unwrap_or(text.len()), comment);
+            }
         }
         text
     }
