@@ -94,8 +94,13 @@ impl Lowering<'_, '_> {
                     let index = index_of(node, &dashes, next_dash)?;
                     next_dash = index + 1;
                     let dash = dashes[index].0;
-                    self.insert(&mut new, previous, Some((node, dash)), column)?;
-                    self.lower_part(item, ParentContext::BlockItem(dash))?;
+                    // Generated objects are inserted one by one, each into the whole list.
+                    if !new.text.is_empty() {
+                        self.insert(&mut new, previous, Some((node, dash)), column)?;
+                    }
+                    if !matches!(item, DraftValue::Node(_)) {
+                        self.lower_part(item, ParentContext::BlockItem(dash))?;
+                    }
                     previous = Some(node);
                 }
             }

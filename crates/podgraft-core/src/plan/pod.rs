@@ -160,7 +160,15 @@ impl<'t> Planner<'_, 't> {
         };
         let metadata = self.draft.open_mapping(holder, "metadata", order)?;
         let map = self.draft.open_mapping(metadata, field, order::METADATA)?;
-        self.draft.set(map, key, item.value.clone(), &[])?;
+        match operation {
+            // The key has been looked for already.
+            Operation::Add => {
+                let end = self.draft.opened(map).len();
+                self.draft
+                    .insert_field_at(map, end, key, item.value.clone());
+            }
+            _ => self.draft.set(map, key, item.value.clone(), &[])?,
+        }
         self.report(operation, || ChangeTarget::metadata(owner, field, key));
         Ok(())
     }
