@@ -7,7 +7,7 @@ use crate::plan::draft::{DraftField, DraftKey};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::layout::{BlockScalarEnd, line_behind, line_end_at, line_start};
+use super::layout::{BlockScalarEnd, line_behind, line_end, line_end_at, line_start};
 use super::lower::{Lowering, LoweringError};
 
 type KeyValueNodes = (NodeId, NodeId);
@@ -81,12 +81,12 @@ impl Lowering<'_, '_> {
         }
         let last = run
             .last()
-            .map_or(start, |&(_, value)| self.tree.span(value).end);
-        let (rest_of_line, above_next) =
-            text[last.min(to)..to].split_once('\n').unwrap_or_default();
-        let end = match above_next.contains('#') {
+            .map_or(start, |&(_, value)| self.tree.span(value).end.min(to));
+        // The span of a `|+` block includes its last line ends.
+        let line_end = line_end(text, text[..last].trim_end_matches(['\r', '\n']).len());
+        let end = match text[line_end..to].contains('#') {
             // Comments above the next field stay there, below the dash.
-            true => last + rest_of_line.trim_end_matches('\r').len(),
+            true => line_end,
             false => to,
         };
         self.remove(start..end);
