@@ -281,6 +281,14 @@ fn each_word_of_a_wrong_type_is_shown_at_its_place() {
 }
 
 #[test]
+fn a_wrong_selector_is_one_error() {
+    let config =
+        "require: [{policy: a, selector: {matchExpressions: [{key: app, operator: Inn}]}}]";
+    let refused = refusal(&Repository::new(config).apply("", &["apps"]));
+    assert!(refused.contains("1 error;"), "{refused}");
+}
+
+#[test]
 fn a_number_of_workloads_below_one_is_shown_at_its_place() {
     for number in ["-1", "0"] {
         let config = format!("require:\n- {{policy: agent, atLeast: {number}}}\n");

@@ -287,18 +287,10 @@ impl ConfigReader<'_, '_> {
                 (Some(number), None) => {
                     Coverage::AtLeast(usize::try_from(number).unwrap_or(usize::MAX))
                 }
-                (None, Some(_)) => {
-                    let (document, at) = (self.document, at.key("selector"));
-                    let selector = LabelSelector::read(document, &at, &mut self.problems);
-                    let selector = selector.unwrap_or_default();
-                    let words = selector.requirements.iter().map(ToString::to_string);
-                    let text = words.collect::<Vec<_>>().join(",");
-                    if text.is_empty() {
-                        self.report_error(&at, "this selector matches everything: specify a label");
-                        continue;
-                    }
-                    Coverage::All(selector, text)
-                }
+                (None, Some(_)) => match self.coverage_of_all(&at.key("selector")) {
+                    Some(coverage) => coverage,
+                    None => continue,
+                },
                 (Some(_), Some(_)) | (None, None) => {
                     self.report_error(&at, "set either `atLeast` or `selector`");
                     continue;
@@ -311,6 +303,18 @@ impl ConfigReader<'_, '_> {
             });
         }
         found
+    }
+
+    fn coverage_of_all(&mut self, at: &Path) -> Option<Coverage> {
+        let before = self.problems.len();
+        let selector = LabelSelector::read(self.document, at, &mut self.problems)?;
+        let words = selector.requirements.iter().map(ToString::to_string);
+        let text = words.collect::<Vec<_>>().join(",");
+        // A wrong requirement is no other mistake.
+        if text.is_empty() && self.problems.len() == before {
+            self.report_error(at, "this selector matches everything: specify a label");
+        }
+        Some(Coverage::All(selector, text))
     }
 }
 
