@@ -301,10 +301,10 @@ impl Lowering<'_, '_> {
     /// Adds the comment behind the `|` or `>` of a replaced block scalar to the first line of the new text.
     fn with_header_comment(&self, replaced: NodeId, mut text: String) -> String {
         if let NodeKind::Literal | NodeKind::Folded = self.tree.kind(replaced) {
-            let header = self.tree.slice(replaced).lines().next();
-            if let Some(at) = header.and_then(|header| header.find([' ', '\t'])) {
-                let comment = header.unwrap_or_default()[at..].trim_end();
-                text.insert_str(text.find(['\r', '\n']).unwrap_or(text.len()), comment);
+            let header = self.tree.slice(replaced).lines().next().unwrap_or_default();
+            if let Some(behind) = header.find([' ', '\t']) {
+                let first_end = text.find(['\r', '\n']).unwrap_or(text.len());
+                text.insert_str(first_end, header[behind..].trim_end());
             }
         }
         text

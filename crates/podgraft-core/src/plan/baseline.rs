@@ -186,11 +186,10 @@ impl OwnWork<'_, '_> {
                 for list in POD_LISTS {
                     found.extend(self.named_items(workload.pod_spec, list, inject));
                 }
-                for (list, container) in CONTAINER_LISTS
-                    .iter()
-                    .flat_map(|list| workload.containers().iter().map(move |at| (list, at)))
-                {
-                    found.extend(self.named_items(container.node, list, inject));
+                for container in workload.containers() {
+                    for list in CONTAINER_LISTS {
+                        found.extend(self.named_items(container.node, list, inject));
+                    }
                 }
                 found.extend(self.named_texts(inject));
             }

@@ -86,11 +86,9 @@ fn check_quantities(document: &Document<'_>, agent: &Path) -> Vec<Diagnostic> {
 
 /// Errors for the divisors of the variables of a holder, which is the `spec` or an agent.
 fn check_divisors(document: &Document<'_>, holder: &Path) -> Vec<Diagnostic> {
-    let env = holder.key("env");
-    let count = env.get(&document.value).and_then(Value::as_array);
-    let variables = (0..count.map_or(0, Vec::len)).map(|at| env.index(at));
-    let resource = variables.map(|variable| variable.key("valueFrom").key("resourceFieldRef"));
-    resource
+    let variables = document.entries(&holder.key("env")).into_iter();
+    let resources = variables.map(|variable| variable.key("valueFrom").key("resourceFieldRef"));
+    resources
         .filter_map(|resource| check_quantity(document, &resource.key("divisor")))
         .collect()
 }

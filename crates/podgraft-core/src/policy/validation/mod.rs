@@ -235,14 +235,16 @@ impl<'v> Checker<'v> {
 
     /// Checks that the text at a key, if there is one, is one of `words`. An empty one is for fields with a default.
     fn word(&mut self, key: &'static str, words: &[&str]) {
-        self.visit_key(key, |checker| {
-            let word = checker.value.as_str();
-            if let Some(word) = word.filter(|word| !words.contains(word)) {
-                let words = words.iter().copied().filter(|word| !word.is_empty());
-                let words = words.collect::<Vec<_>>().join(", ");
-                checker.report_rule(format!("must be one of {words}, not `{word}`"));
-            }
-        });
+        self.visit_key(key, |checker| checker.this_word(words));
+    }
+
+    fn this_word(&mut self, words: &[&str]) {
+        let word = self.value.as_str();
+        if let Some(word) = word.filter(|word| !words.contains(word)) {
+            let words = words.iter().copied().filter(|word| !word.is_empty());
+            let words = words.collect::<Vec<_>>().join(", ");
+            self.report_rule(format!("must be one of {words}, not `{word}`"));
+        }
     }
 
     /// Checks that the number at a key, if there is one, is in an inclusive range.

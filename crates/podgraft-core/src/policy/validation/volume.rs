@@ -143,12 +143,7 @@ impl<'v> Checker<'v> {
 
     /// Checks the access modes of a volume claim (`ValidatePersistentVolumeClaimSpec` of Kubernetes).
     fn access_modes(&mut self) {
-        self.texts("accessModes", |mode| {
-            require(
-                ACCESS_MODES.contains(&mode),
-                "must be `ReadOnlyMany`, `ReadWriteMany`, `ReadWriteOnce`, or `ReadWriteOncePod`",
-            )
-        });
+        self.each("accessModes", |checker| checker.this_word(&ACCESS_MODES));
         let modes = self.list("accessModes");
         let is_of_one_pod = modes.iter().any(|mode| *mode == ONE_POD);
         if is_of_one_pod && modes.iter().any(|mode| *mode != ONE_POD) {
