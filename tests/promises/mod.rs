@@ -361,8 +361,8 @@ fn values(tree: &Tree<'_>) -> Option<Vec<Value>> {
         .collect()
 }
 
-/// Workloads stand in the report in the order of the text, so each is the next object of its kind that begins on its line.
-/// A name would not do: an object before it may have none, or the same.
+/// Workloads, changed or not, stand in the report in the order of the text, so each is the next object of its kind that
+/// begins on its line. A name would not do: an object before it may have none, or the same.
 fn apply_patches(
     values: &mut [Value],
     input: &Tree<'_>,
@@ -374,16 +374,18 @@ fn apply_patches(
         .flat_map(|(&root, value)| objects_of(input, root, value))
         .collect();
     let mut from = 0;
-    for workload in workloads.iter().filter(|workload| workload.is_changed()) {
+    for workload in workloads {
         let is_it = |(at, object): &(usize, &mut Value)| {
             let lines = input.text()[..*at].matches('\n').count();
-            first_line + lines == workload.line && object["kind"] == *workload.kind
+            first_line + lines == workload.line
+                && object["kind"] == *workload.kind
+                && object["apiVersion"] == *workload.api_version
         };
-        let at = objects[from..]
-            .iter()
-            .position(is_it)
-            .expect("the workload is in the input")
-            + from;
+        let Some(at) = objects[from..].iter().position(is_it) else {
+            assert!(!workload.is_changed(), "the workload is not in the input");
+            continue;
+        };
+        let at = at + from;
         from = at + 1;
         // What is only generated for a workload does not change it.
         let Some(patch) = &workload.patch else {
