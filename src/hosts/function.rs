@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use podgraft_core::config::{ConfigParam, FunctionMode, read_function};
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::krm::{FunctionConfig, ResourceList, of_diagnostic, of_workload};
+use podgraft_core::krm::{FunctionConfig, ResourceList, of_diagnostic, of_workloads};
 use podgraft_core::outcome::WorkloadReport;
 use podgraft_core::policy::read::ParamSetting;
 use podgraft_core::policy::schema::{did_you_mean, nearest};
@@ -175,8 +175,11 @@ fn print_list(
         .collect();
     let report = grafted.files.first().map(|file| &file.report);
     let report = report.filter(|_| refused.is_none());
-    let workloads = report.into_iter().flat_map(|report| &report.workloads);
-    results.extend(workloads.flat_map(|workload| of_workload(list, workload)));
+    results.extend(
+        report
+            .into_iter()
+            .flat_map(|report| of_workloads(list, &report.workloads)),
+    );
     let edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
     print(&list.with_results(edits, &results)?)?;
     if refused.is_none() {

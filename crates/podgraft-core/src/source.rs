@@ -146,6 +146,46 @@ impl<'a> LineCounter<'a> {
     }
 }
 
+/// Finds the offset at which a line begins, in any order of lines. It counts the line ends of whole blocks once.
+#[derive(Debug)]
+pub(crate) struct LineIndex<'a> {
+    text: &'a [u8],
+    /// The number of line ends before each block.
+    before: Vec<usize>,
+}
+
+impl<'a> LineIndex<'a> {
+    /// Bytes of a block.
+    const BLOCK: usize = 512;
+
+    /// Counts the line ends of a text.
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        let counts = text.chunks(Self::BLOCK).scan(0, |total, block| {
+            let before = *total;
+            *total += memchr::memchr_iter(b'\n', block).count();
+            Some(before)
+        });
+        LineIndex {
+            text,
+            before: counts.collect(),
+        }
+    }
+
+    /// The offset at which a 1-based line begins; the end of the text if it has fewer lines.
+    pub(crate) fn start(&self, line: usize) -> usize {
+        let line_ends = line.saturating_sub(1);
+        let block = self.before.partition_point(|&before| before < line_ends);
+        let Some(block) = block.checked_sub(1) else {
+            return 0;
+        };
+        let start = block * Self::BLOCK;
+        let last = line_ends - self.before[block] - 1;
+        memchr::memchr_iter(b'\n', &self.text[start..])
+            .nth(last)
+            .map_or(self.text.len(), |at| start + at + 1)
+    }
+}
+
 /// A place that outlives its text: file, line, column and the line itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
@@ -204,6 +244,20 @@ fn floor_char(text: &str, at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_found_in_any_order_and_behind_the_last_one_the_end() {
+        let text = format!("{}\n\n{}\nshort\n", "x".repeat(511), "y".repeat(1500));
+        let mut starts = vec![0];
+        starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
+        let index = LineIndex::new(text.as_bytes());
+        for (at, &start) in starts.iter().enumerate().rev() {
+            assert_eq!(index.start(at + 1), start, "line {}", at + 1);
+        }
+        assert_eq!(index.start(0), 0);
+        assert_eq!(index.start(starts.len() + 1), text.len());
+        assert_eq!(LineIndex::new(b"").start(3), 0);
+    }
 
     #[test]
     fn a_place_counts_lines_from_the_start_of_the_file_and_columns_in_characters() {

@@ -107,8 +107,11 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, step) in self.0.iter().enumerate() {
             match step {
-                Step::Key(key) if at == 0 => write!(f, "{key}")?,
-                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => {
+                    f.write_str(".")?;
+                    f.write_str(key)?;
+                }
                 Step::Index(index) => write!(f, "[{index}]")?,
             }
         }

@@ -14,12 +14,12 @@ use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::format;
 use crate::policy::read::{PolicyFile, find_with_resources, resource_kinds};
-use crate::source::{Place, Source};
+use crate::source::{LineIndex, Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub use results::{FunctionResult, of_diagnostic, of_workload};
+pub use results::{FunctionResult, of_diagnostic, of_workloads};
 
 /// The supported versions of the list. They do not differ in what is read here.
 const VERSIONS: [&str; 3] = [
@@ -48,8 +48,8 @@ pub struct ResourceList<'a> {
     root: NodeId,
     /// The nodes of the items, in document order.
     items: Vec<NodeId>,
-    /// Byte offset of each line. Computed on first use, as most lists have no results.
-    line_starts: OnceLock<Vec<usize>>,
+    /// Computed on first use, as most lists have no results.
+    lines: OnceLock<LineIndex<'a>>,
 }
 
 /// The content of `functionConfig`.
@@ -99,7 +99,7 @@ impl<'a> ResourceList<'a> {
             tree,
             root,
             items,
-            line_starts: OnceLock::new(),
+            lines: OnceLock::new(),
         })
     }
 

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{INDEX, PATH, ResourceList};
 use crate::diagnostic::{Code, Diagnostic, Severity};
-use crate::outcome::WorkloadReport;
-use crate::source::Place;
+use crate::outcome::{PolicyReport, WorkloadReport};
+use crate::source::{LineIndex, Place};
 use crate::wording;
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
@@ -70,10 +70,10 @@ pub fn of_diagnostic<'l>(
     let item = at.and_then(|at| list.item_at(at));
     let mut message = diagnostic.message.clone();
     if let Some(place) = others.find(|place| place.source != list.source.name) {
-        message = format!("{message} ({})", place.link());
+        message.extend([" (", &place.link(), ")"]);
     }
     if let Some(help) = &diagnostic.help {
-        message = format!("{message}; {help}");
+        message.extend(["; ", help]);
     }
     let severity = match diagnostic.severity {
         Severity::Error => "error",
@@ -89,17 +89,25 @@ pub fn of_diagnostic<'l>(
     }
 }
 
-/// One result for each policy that changed the workload.
-pub fn of_workload<'l>(
+/// One result for each policy that changed a workload.
+pub fn of_workloads<'l>(
     list: &'l ResourceList<'_>,
-    workload: &WorkloadReport,
+    workloads: &[WorkloadReport],
 ) -> Vec<FunctionResult<'l>> {
-    let item = list.item_at(workload.extent.start);
-    let reports = workload.policies.iter();
-    reports
-        .filter_map(|report| report.words("injected by "))
-        .map(|message| list.result(message, "info", item))
-        .collect()
+    let mut results = Vec::with_capacity(workloads.len());
+    // A fleet has many workloads that a policy changes alike.
+    let mut last: Option<(&PolicyReport, Option<String>)> = None;
+    for workload in workloads {
+        let item = list.item_at(workload.extent.start);
+        for report in &workload.policies {
+            if last.as_ref().is_none_or(|(known, _)| *known != report) {
+                last = Some((report, report.words("injected by ")));
+            }
+            let words = last.as_ref().and_then(|(_, words)| words.clone());
+            results.extend(words.map(|message| list.result(message, "info", item)));
+        }
+    }
+    results
 }
 
 impl ResourceList<'_> {
@@ -193,8 +201,8 @@ impl ResourceList<'_> {
                 let line_start = self.source.text[..start].rfind('\n').map_or(0, |at| at + 1);
                 let indent = self.source.text[line_start..start].trim_start_matches('\u{feff}');
                 let entries = lines.iter().flat_map(|line| [indent, "- ", line, "\n"]);
-                let words: Vec<&str> = ["results:\n"].into_iter().chain(entries).collect();
-                words.concat() + indent
+                let words = ["results:\n"].into_iter().chain(entries).chain([indent]);
+                words.collect::<Vec<_>>().concat()
             }
         };
         Some(Edit::insertion(start, text))
@@ -245,16 +253,8 @@ impl ResourceList<'_> {
     }
 
     fn line_start(&self, line: usize) -> usize {
-        let text = self.source.text.as_bytes();
-        let starts = self.line_starts.get_or_init(|| {
-            let mut starts = vec![0];
-            starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
-            starts
-        });
-        starts
-            .get(line.saturating_sub(1))
-            .copied()
-            .unwrap_or(text.len())
+        let lines = || LineIndex::new(self.source.text.as_bytes());
+        self.lines.get_or_init(lines).start(line)
     }
 
     fn offset(&self, place: &Place) -> usize {

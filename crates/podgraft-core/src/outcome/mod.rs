@@ -226,7 +226,7 @@ pub struct Author {
 }
 
 /// What one policy did to one workload.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyReport {
     /// The policy's identity.
     pub policy: Arc<str>,

@@ -101,9 +101,9 @@ fn changed(
             lines.add(|| {
                 let by = by.map(|(policy, changes)| {
                     if last.0 != changes || last.1.is_empty() {
-                        last = (changes, first_of(changes, &words));
+                        last = (changes, one_line(&first_of(changes, &words)));
                     }
-                    one_line(&format!("{policy} ({})", last.1))
+                    format!("{} ({})", one_line(policy), last.1)
                 });
                 let by: Vec<String> = by.collect();
                 let (name, place) = (name(workload), place(files, file, workload));
