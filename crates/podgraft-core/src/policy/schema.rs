@@ -130,7 +130,7 @@ impl SchemaWalk {
         {
             return;
         }
-        if value.is_null() && rules.get("nullable") == Some(&Value::Bool(true)) {
+        if value.is_null() && is_nullable(rules) {
             return;
         }
         for part in list(rules, "allOf") {
@@ -371,6 +371,13 @@ impl SchemaWalk {
             Some(help),
         );
     }
+}
+
+/// Whether null stands for a missing value. Kubernetes' own tools write `creationTimestamp: null`, and the API server
+/// reads it as missing.
+fn is_nullable(rules: &Map<String, Value>) -> bool {
+    rules.get("nullable") == Some(&Value::Bool(true))
+        || rules.get("format").and_then(Value::as_str) == Some("date-time")
 }
 
 fn list<'s>(rules: &'s Map<String, Value>, key: &str) -> &'s [Value] {
