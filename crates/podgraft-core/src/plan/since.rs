@@ -151,14 +151,10 @@ impl<'c> SinceEarlier<'c> {
     ) -> Vec<Change> {
         let (was, now) = (&before.effects, &after.effects);
         let still = targets_of(now);
-        let is_added = |path: &String| {
-            self.policies()
-                .any(|other| other.effects.added.contains_key(path))
-        };
         let paths = was
             .changed_paths()
             .filter(|path| !now.changes(path) && !now.shared.contains_key(*path))
-            .filter(|path| can_undo(&places.before, was, path) && !is_added(path))
+            .filter(|path| can_undo(&places.before, was, path))
             .filter(|path| !stays_changed(&before.policy, path, self.earlier))
             .filter(|path| self.record.is_none() || !places.stays(was, path));
         let targets = distinct(paths).into_iter();
