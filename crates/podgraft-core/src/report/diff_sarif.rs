@@ -89,7 +89,9 @@ fn replacements(hunk: &Hunk<'_>) -> Vec<SarifReplacement> {
             replacements.push(SarifReplacement {
                 line: at + 1,
                 lines: old_lines,
-                text: added.map(|line| format!("{}\n", line.text)).collect(),
+                text: added
+                    .flat_map(|line| [line.text.as_str(), line.line_end])
+                    .collect(),
             });
         }
         at += old_lines;

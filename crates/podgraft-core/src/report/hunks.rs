@@ -36,6 +36,8 @@ pub(super) struct HunkLine<'a> {
     pub(super) sign: LineSign,
     /// The text without its line end, with secrets masked.
     pub(super) text: String,
+    /// The line end; empty at the end of a file that lacks one.
+    pub(super) line_end: &'static str,
     /// The policies that wrote an added line, where these are not all of the hunk's.
     pub(super) policies: Option<Vec<&'a str>>,
     /// Whether a secret in it is masked.
@@ -188,13 +190,16 @@ impl SecretRanges {
             LineSign::Context | LineSign::Removed => &self.old,
             LineSign::Added => &self.new,
         };
-        let body = line.strip_suffix(b"\n").unwrap_or(line);
-        let body = body.strip_suffix(b"\r").unwrap_or(body);
+        let mut line_ends = ["\r\n", "\n", "\r"].into_iter();
+        let line_end = line_ends.find(|end| line.ends_with(end.as_bytes()));
+        let line_end = line_end.unwrap_or_default();
+        let body = &line[..line.len() - line_end.len()];
         let text = hide(body, at.saturating_sub(self.start), secrets);
         HunkLine {
             sign,
             is_masked: text.contains(MASK),
             text,
+            line_end,
             policies: None,
         }
     }
