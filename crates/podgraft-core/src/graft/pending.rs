@@ -29,6 +29,7 @@ use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
 use super::blame::PolicyStep;
+use super::changed_file::InputOffsets;
 use super::dangling_mounts::dangling_mounts;
 use super::document::DocumentTask;
 use super::objects::{ObjectClass, OtherObject};
@@ -267,6 +268,7 @@ impl<'a> DocumentTask<'a> {
             &workload,
             Some(&recorded_object.record),
         );
+        move_skips(&mut planned.policies, pair);
         let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
         let mut problems = self.of_workload(problems, &workload);
         problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
@@ -466,4 +468,18 @@ fn moved(
         label.place = moves.place_before(&label.place);
     }
     problems
+}
+
+/// Moves what failed conditions found in the base to the document.
+fn move_skips(policies: &mut [PolicyReport], pair: &RecordedDocument<'_>) {
+    let offsets = OnceCell::new();
+    for report in policies {
+        let Outcome::Skipped(skip) = &mut report.outcome else {
+            continue;
+        };
+        if let Some(found) = &mut skip.in_manifest {
+            let offsets = offsets.get_or_init(|| InputOffsets::of(&pair.stripped.edits));
+            *found = offsets.before(found.start)..offsets.before(found.end);
+        }
+    }
 }

@@ -228,7 +228,8 @@ fn with_edits(
             first = workloads[at].edits.end.max(first);
             at += 1;
         }
-        let mut starts = workloads[at..].iter().map(|other| other.edits.start);
+        let changed = workloads[at..].iter().filter(|other| other.is_changed());
+        let mut starts = changed.map(|other| other.edits.start);
         let next = starts.find(|&start| start >= first);
         let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
         let from = report.edits.partition_point(is_before).max(first);
