@@ -33,17 +33,11 @@ use crate::run::{GraftOutcome, Purpose, RunRequest, graft_all};
 use crate::stdout::print;
 use crate::walk::reads_stdin;
 
-/// The exact formats show what `apply --in-place` does to files: there, records go into lock files and not into
-/// annotations.
+/// What `apply --in-place` does to files: there, records go into lock files and not into annotations.
 fn purpose(args: &args::DiffArgs) -> &'static Purpose {
-    let is_exact = match args.output {
-        DiffFormat::Unified | DiffFormat::Summary | DiffFormat::Stat => true,
-        DiffFormat::Json | DiffFormat::Markdown | DiffFormat::Html | DiffFormat::Sarif => false,
-    };
-    if is_exact && !reads_stdin(&args.run.paths) {
-        &Purpose::InPlace
-    } else {
-        &Purpose::Elsewhere
+    match reads_stdin(&args.run.paths) {
+        true => &Purpose::Elsewhere,
+        false => &Purpose::InPlace,
     }
 }
 

@@ -83,7 +83,12 @@ pub struct Options {
 impl Options {
     /// Whether injections are recorded, in an annotation or a lock file.
     pub fn is_recording(&self) -> bool {
-        !self.no_marker && (self.record || self.lock && !self.preview)
+        self.is_recorded_when_written() && (self.record || !self.preview)
+    }
+
+    /// Whether this run, or the one that it previews, records what it injects.
+    pub(crate) fn is_recorded_when_written(&self) -> bool {
+        !self.no_marker && (self.record || self.lock)
     }
 
     /// Whether a recorded policy of this name and set is to be removed where it is not given.

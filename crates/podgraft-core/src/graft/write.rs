@@ -61,16 +61,19 @@ impl<'a> DocumentTask<'a> {
             Cow::Owned(draft) => Some(draft),
             Cow::Borrowed(_) => None,
         };
-        let planned = pending.beside.as_ref();
-        let planned = planned.filter(|planned| planned.record.is_none());
-        // With a record, the next run strips the workload before it plans again, so the policies see their own output
-        // only without one. The text of the record is no policy's, so then authors are not computed, either.
-        if let (Some(planned), DesiredState::Draft(draft)) = (planned, &pending.wanted) {
-            let problems = self.idempotence_problems(workload, draft, &pending.policies);
-            let authors = authors(workload.source.text, node, &planned.steps, &edits);
-            pending.authors = authors.unwrap_or_default();
-            let problems = self.of_workload(problems, workload);
-            pending.problems.extend(problems);
+        if let (Some(planned), DesiredState::Draft(draft)) = (&pending.beside, &pending.wanted) {
+            // The text of a record in an annotation is no policy's.
+            if planned.record.is_none() || !planned.is_annotated {
+                let authors = authors(workload.source.text, node, &planned.steps, &edits);
+                pending.authors = authors.unwrap_or_default();
+            }
+            // With a record, the next run strips the workload before it plans again, so the policies see their own
+            // output only without one.
+            if planned.record.is_none() && !self.setting.options.is_recorded_when_written() {
+                let problems = self.idempotence_problems(workload, draft, &pending.policies);
+                let problems = self.of_workload(problems, workload);
+                pending.problems.extend(problems);
+            }
         }
         (pending.edits, pending.written) = (edits, written);
         Ok(())
