@@ -132,7 +132,7 @@ fn what_another_policy_takes_over_is_neither_taken_out_nor_added() {
         (
             &["all.yaml"],
             &["two.yaml"],
-            ": two (only the record: taken over from one); one removed (pod label l, app: env FLAGS)",
+            ": two (only the record: taken over from one); one removed (pod label l, app: env FLAGS restored)",
         ),
         (
             &["all.yaml"],

@@ -44,6 +44,8 @@ pub enum Operation {
     },
     /// Removes what an earlier run injected.
     TakeOut,
+    /// Gives the earlier value back to what an earlier run had replaced, extended or removed.
+    Restore,
     /// Takes over something that was already as the policy wants it.
     Adopt,
     /// Changes only what is recorded of the policy.
@@ -196,6 +198,7 @@ impl Change {
             | Operation::Update
             | Operation::Reclassify { .. }
             | Operation::Record(_)
+            | Operation::Restore
             | Operation::Remove => ChangeKind::Change,
         }
     }
@@ -217,6 +220,7 @@ impl fmt::Display for Change {
             Operation::Extend => write!(f, "{target} extended"),
             Operation::Update => write!(f, "{target} updated"),
             Operation::Remove => write!(f, "{target} removed"),
+            Operation::Restore => write!(f, "{target} restored"),
             Operation::Reclassify { before, now } => {
                 write!(f, "{target} is {now} instead of {before}")
             }

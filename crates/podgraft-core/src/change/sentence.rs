@@ -36,6 +36,7 @@ impl Change {
                 verb("change", "changes")
             }
             Operation::TakeOut => verb("undo", "undoes"),
+            Operation::Restore => verb("restore", "restores"),
             Operation::Adopt => verb("adopt", "adopts"),
         }
     }
@@ -84,6 +85,7 @@ mod tests {
             (Operation::Update, "change sidecar log"),
             (Operation::Remove, "remove sidecar log"),
             (Operation::TakeOut, "undo sidecar log"),
+            (Operation::Restore, "restore sidecar log"),
             (Operation::Adopt, "adopt sidecar log"),
         ] {
             assert_eq!(sentence(operation, sidecar()), words);

@@ -157,10 +157,16 @@ impl<'c> SinceEarlier<'c> {
             .filter(|path| can_undo(&places.before, was, path))
             .filter(|path| !stays_changed(&before.policy, path, self.earlier))
             .filter(|path| self.record.is_none() || !places.stays(was, path));
-        let targets = distinct(paths).into_iter();
-        let targets = targets.filter(|target| !still.contains(target));
-        targets
-            .map(|target| Change::new(Operation::TakeOut, target))
+        let paths: Vec<&String> = paths.collect();
+        let restored = paths.iter().copied();
+        let restored = distinct(restored.filter(|path| !was.added.contains_key(*path)));
+        let targets = distinct(paths.into_iter()).into_iter();
+        let undone = targets.filter(|target| !still.contains(target));
+        undone
+            .map(|target| match restored.contains(&target) {
+                true => Change::new(Operation::Restore, target),
+                false => Change::new(Operation::TakeOut, target),
+            })
             .collect()
     }
 
