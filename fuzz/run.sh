@@ -31,7 +31,7 @@ for target in "$@"; do
   [ "$target" != expression ] || dictionary=()
   # What is written to stdout and stderr is said again only when a run fails.
   log="fuzz/target/$target.log"
-  if nice cargo +nightly fuzz run -s none "$target" "$corpus" -- "${seeds[@]}" "${dictionary[@]}" -max_len=16384 -timeout=20 -rss_limit_mb=4096 \
+  if nice cargo +nightly fuzz run -s none "$target" "$corpus" -- "${seeds[@]}" "${dictionary[@]}" -max_len=16384 -timeout=60 -rss_limit_mb=4096 \
     -max_total_time="$seconds" -runs="${FUZZ_RUNS:--1}" -seed="${FUZZ_SEED:-0}" -print_final_stats=1 >"$log" 2>&1; then
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     coverage=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1)
