@@ -209,6 +209,9 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if grafted.is_whole() && !checked.is_partial() {
         checked.add(&config::unused(acknowledged));
     }
+    if grafted.is_strict() {
+        checked.fail_on_warnings();
+    }
     let findings = checked.findings.iter_mut();
     name_for(args, findings.map(|finding| &mut finding.diagnostic));
     let shown = render_check(args.output, &checked, console);
@@ -216,9 +219,10 @@ pub fn check(args: &args::CheckArgs) -> Result<Exit, clap::Error> {
     if args.output != CheckFormat::Text {
         console.inform(&check::text::totals(&checked));
     }
-    let fails = checked.number(Severity::Error) > 0
-        || grafted.is_strict() && checked.number(Severity::Warning) > 0;
-    let exit = if fails { Exit::Differences } else { Exit::Done };
+    let exit = match checked.number(Severity::Error) {
+        0 => Exit::Done,
+        _ => Exit::Differences,
+    };
     Ok(console.print(shown.as_bytes(), exit))
 }
 

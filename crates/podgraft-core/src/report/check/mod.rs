@@ -104,6 +104,15 @@ impl<'a> CheckedRun<'a> {
         self.findings.extend(findings);
     }
 
+    /// Turns warnings into errors, in what every format shows (`--strict`).
+    pub fn fail_on_warnings(&mut self) {
+        for finding in &mut self.findings {
+            if finding.diagnostic.severity == Severity::Warning {
+                finding.diagnostic.severity = Severity::Error;
+            }
+        }
+    }
+
     /// The number of findings with a severity.
     pub fn number(&self, severity: Severity) -> usize {
         self.findings
