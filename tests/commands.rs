@@ -559,7 +559,7 @@ fn what_was_injected_without_a_record_is_said_to_be_so() {
     place.write("policy.yaml", volume("2Mi"));
     let messages = failed(&place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]));
     assert!(
-        messages.contains("injected earlier without a record"),
+        messages.contains("perhaps from an earlier run without a record"),
         "{messages}"
     );
     assert!(!messages.contains("onConflict"), "{messages}");

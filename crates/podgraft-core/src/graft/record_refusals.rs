@@ -92,10 +92,11 @@ pub(super) fn changed_since(
         Some(node) => problem.at(workload.place(node), "changed here"),
         None => problem.at(workload.name_place(), "this workload"),
     };
-    problem.help(format!(
-        "to remove it anyway: {}",
-        forced_undo_command(policy, &workload.source.name)
-    ))
+    let command = forced_undo_command(policy, &workload.source.name);
+    problem.help(match drift.is_removable {
+        true => format!("to remove it anyway: {command}"),
+        false => format!("to undo the rest, and leave this value as it is: {command}"),
+    })
 }
 
 /// The note that undo may not restore every byte: the object was changed since it was recorded, so the recorded

@@ -21,7 +21,7 @@ use super::planner::{PlanResult, Planner};
 enum ValueAuthor {
     /// The identity of a policy of an earlier run that is not given now.
     KeptPolicy(String),
-    /// The policy itself in an earlier run that left no record.
+    /// Perhaps the policy itself, in an earlier run that left no record.
     EarlierRun,
     Manifest,
     /// Another policy of this run.
@@ -34,7 +34,9 @@ impl ValueAuthor {
             ValueAuthor::KeptPolicy(owner) => {
                 format!("injected by policy `{owner}` in an earlier run")
             }
-            ValueAuthor::EarlierRun => "injected earlier without a record".to_owned(),
+            ValueAuthor::EarlierRun => {
+                "here already, perhaps from an earlier run without a record".to_owned()
+            }
             ValueAuthor::Manifest => "defined here".to_owned(),
             ValueAuthor::ThisRun => "injected by a policy of this run".to_owned(),
         }
@@ -169,9 +171,10 @@ impl Planner<'_, '_> {
                 );
             }
             ValueAuthor::EarlierRun => {
-                return "start again from the manifest without the injection; `apply --in-place` \
-                        and `apply --record` write a record, with which a policy can update what \
-                        it injected"
+                return "if an earlier run injected it, start again from the manifest without the \
+                        injection: `apply --in-place` and `apply --record` write a record, with \
+                        which a policy can update what it injected; if not, make them identical, \
+                        or remove one"
                     .to_owned();
             }
             ValueAuthor::Manifest | ValueAuthor::ThisRun => {}

@@ -34,6 +34,8 @@ pub struct Drift {
     pub path: String,
     /// Whether it stays.
     pub handling: DriftHandling,
+    /// Whether it can be told from what is not the policy's. Otherwise it stays however it is handled.
+    pub is_removable: bool,
 }
 
 /// What the removal of the recorded changes found.
@@ -262,7 +264,7 @@ impl PolicyRemoval<'_, '_> {
                 self.restore(path, removed)
             }
             Some(_) => {
-                self.note_changed(path, DriftHandling::Leave);
+                self.note_left(path);
                 Ok(())
             }
         }
@@ -285,11 +287,23 @@ impl PolicyRemoval<'_, '_> {
         present.is_some_and(|(value, owner)| is_default(parent, key, &value, &owner))
     }
 
-    fn note_changed(&mut self, path: &str, handling: DriftHandling) {
+    /// Notes a changed value that can be removed.
+    fn note_changed(&mut self, path: &str) {
         self.changed.push(Drift {
             policy: self.policy.to_owned(),
             path: path.to_owned(),
-            handling,
+            handling: self.leniency,
+            is_removable: true,
+        });
+    }
+
+    /// Notes a changed value that stays, because it cannot be told from what is not the policy's.
+    fn note_left(&mut self, path: &str) {
+        self.changed.push(Drift {
+            policy: self.policy.to_owned(),
+            path: path.to_owned(),
+            handling: DriftHandling::Leave,
+            is_removable: false,
         });
     }
 
@@ -303,7 +317,7 @@ impl PolicyRemoval<'_, '_> {
 
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
         if !is_as_it_was {
-            self.note_changed(path, self.leniency);
+            self.note_changed(path);
         }
         is_as_it_was || self.leniency == DriftHandling::Force
     }
@@ -362,7 +376,7 @@ impl PolicyRemoval<'_, '_> {
                 Ok(false)
             }
             Some(JoinRest::Changed) => {
-                self.note_changed(path, DriftHandling::Leave);
+                self.note_left(path);
                 Ok(false)
             }
             Some(JoinRest::Text { index, text }) => {
