@@ -315,8 +315,9 @@ pub fn no_policy(names: &[Arc<str>]) -> Diagnostic {
 /// The error for a policy that needs a resource of its operator when none is given.
 fn no_resource(policy: &str) -> Diagnostic {
     let message = format!("the policy `{policy}` requires a resource, and none is given");
-    Diagnostic::error(Code::BadPolicy, message)
-        .help("pass the resource with `-p` as well; `podgraft policy show` shows its kind")
+    Diagnostic::error(Code::BadPolicy, message).help(format!(
+        "pass the resource with `-p` as well; `podgraft policy show {policy}` shows its kind"
+    ))
 }
 
 /// The error for a folder of `-p` without YAML or JSON files.

@@ -94,6 +94,9 @@ fn excerpt(label: &Label) -> String {
 fn totals(files: &[ReportedFile<'_>]) -> String {
     let reports = files.iter().flat_map(|file| file.report.input_workloads());
     let workloads: Vec<&WorkloadReport> = reports.collect();
+    if workloads.is_empty() {
+        return "0 workloads\n".to_owned();
+    }
     let policies = workloads.iter().map(|workload| workload.policies.len());
     let policies = match policies.max().unwrap_or(0) {
         1 => "1 policy".to_owned(),
