@@ -68,7 +68,7 @@ fn forbidden(
         return None;
     }
     let message = format!(
-        "policy `{}` would add `{}` to {title}, and `{}` is forbidden",
+        "policy `{}` has `{}` for {title}, and `{}` is forbidden",
         subject.policy.identity, found.excerpt, found.danger
     );
     let problem = Diagnostic::error(Code::Forbidden, message)
