@@ -148,26 +148,9 @@ fn add<K: Ord, T: PartialEq>(to: &mut BTreeMap<K, KnownObject<T>>, key: K, known
     to.insert(key, joined);
 }
 
-/// Why the content of an object is unclear.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnclearObject {
-    /// A sentence.
-    pub message: String,
-    /// Places in the texts, with labels.
-    pub places: Vec<(Place, &'static str)>,
-    /// What to do next.
-    pub help: &'static str,
-}
-
-impl UnclearObject {
-    /// Returns an error with the places.
-    pub(crate) fn into_diagnostic(self) -> Diagnostic {
-        let problem = Diagnostic::error(Code::UnclearObject, self.message);
-        self.places
-            .into_iter()
-            .fold(problem, |problem, (place, text)| problem.at(place, text))
-            .help(self.help)
-    }
+/// An error about an object whose content is unclear.
+fn unclear(message: impl Into<String>, help: &str) -> Diagnostic {
+    Diagnostic::error(Code::UnclearObject, message).help(help)
 }
 
 impl Inventory {
@@ -289,7 +272,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub(crate) fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, UnclearObject> {
+    pub(crate) fn looked_up(&self, name: &ObjectName) -> Result<Option<&Value>, Diagnostic> {
         self.lookups.note(|| InventoryKey::LookedUp(name.clone()));
         let Some(found) = nearest(name.folder.as_deref(), of_name(&self.objects, name)) else {
             return Ok(None);
@@ -302,7 +285,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub(crate) fn namespace_object(&self, name: &str) -> Result<Option<&Value>, UnclearObject> {
+    pub(crate) fn namespace_object(&self, name: &str) -> Result<Option<&Value>, Diagnostic> {
         self.looked_up(&ObjectName {
             group: String::new(),
             kind: "Namespace".to_owned(),
@@ -316,7 +299,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it.
-    pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, UnclearObject> {
+    pub fn namespace(&self, name: &str) -> Result<Option<&NamespaceMeta>, Diagnostic> {
         self.lookups
             .note(|| InventoryKey::Namespace(name.to_owned()));
         let Some(known) = self.namespaces.get(name) else {
@@ -331,7 +314,7 @@ impl Inventory {
     ///
     /// # Errors
     /// When two texts say different things of it, or an API server would refuse its data.
-    pub fn entries(&self, name: &ObjectName) -> Result<Option<Arc<DataEntries>>, UnclearObject> {
+    pub fn entries(&self, name: &ObjectName) -> Result<Option<Arc<DataEntries>>, Diagnostic> {
         self.lookups.note(|| InventoryKey::Data(name.clone()));
         let mut candidates = match &self.index {
             Some(index) => index.data(name)?,
@@ -352,11 +335,12 @@ impl Inventory {
         };
         match found.agreed(|| format!("the {name}"))? {
             Ok(entries) => Ok(Some(Arc::clone(entries))),
-            Err(reason) => Err(UnclearObject {
-                message: format!("the {name} cannot be read: {reason}"),
-                places: vec![(found.known.place.clone(), "this object")],
-                help: "fix the object: the API server would reject it as well",
-            }),
+            Err(reason) => {
+                let message = format!("the {name} cannot be read: {reason}");
+                let help = "fix the object: the API server would reject it as well";
+                let problem = unclear(message, help);
+                Err(problem.at(found.known.place.clone(), "this object"))
+            }
         }
     }
 

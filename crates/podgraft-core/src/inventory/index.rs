@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::read::InventoryReader;
 use super::source_text::{SourceText, TextPart, map_parts};
 use super::{
-    DataKind, DataResult, Inventory, InventoryNeeds, ObjectMap, SourceRole, UnclearObject, add,
-    entries_of_name, namesake_in,
+    DataKind, DataResult, Inventory, InventoryNeeds, ObjectMap, SourceRole, add, entries_of_name,
+    namesake_in, unclear,
 };
+use crate::diagnostic::Diagnostic;
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 use crate::options::Options;
@@ -21,6 +22,8 @@ use crate::source::{LineCounter, Place};
 use quick_name::plain_name;
 
 pub(super) mod quick_name;
+
+const EXCLUDE: &str = "fix it, or exclude the file";
 
 /// The number of cached answers. The workloads of a chart look up the same objects one after another.
 const KEPT_ANSWERS: usize = 256;
@@ -95,7 +98,7 @@ impl DataIndex {
     }
 
     /// The objects of a name in the manifests, in all folders.
-    pub(super) fn data(&self, name: &ObjectName) -> Result<Arc<DataMatches>, UnclearObject> {
+    pub(super) fn data(&self, name: &ObjectName) -> Result<Arc<DataMatches>, Diagnostic> {
         let name = &ObjectName {
             folder: None,
             ..name.clone()
@@ -113,7 +116,7 @@ impl DataIndex {
         Ok(known)
     }
 
-    fn look_up(&self, name: &ObjectName) -> Result<DataMatches, UnclearObject> {
+    fn look_up(&self, name: &ObjectName) -> Result<DataMatches, Diagnostic> {
         let found = self.found()?;
         let wanted = hash(&name.kind, name.namespace.as_deref(), &name.name);
         let from = found
@@ -144,7 +147,7 @@ impl DataIndex {
             .or_else(|| namesake_in(&self.parse(documents.next()?, name).ok()?.data, name))
     }
 
-    fn found(&self) -> Result<&ScanResult, UnclearObject> {
+    fn found(&self) -> Result<&ScanResult, Diagnostic> {
         let found = self.found.get_or_init(|| self.scan());
         match &found.failed {
             None => Ok(found),
@@ -224,7 +227,7 @@ impl DataIndex {
         &self,
         document: &IndexedDocument,
         name: &ObjectName,
-    ) -> Result<Inventory, UnclearObject> {
+    ) -> Result<Inventory, Diagnostic> {
         let text = &self.texts[document.text];
         let range = document.start..document.start + document.length;
         let bytes = text.read(range).map_err(|error| {
@@ -249,29 +252,21 @@ fn add_wanted(known: &mut DataMatches, wanted: &ObjectName, data: &DataMatches) 
 }
 
 /// An object that cannot be read.
-pub(super) fn unread(places: Vec<Place>, name: &ObjectName) -> UnclearObject {
-    UnclearObject {
-        message: format!("the {name} cannot be read"),
-        places: places.into_iter().map(|place| (place, "here")).collect(),
-        help: "fix it, or exclude the file",
-    }
+pub(super) fn unread(places: Vec<Place>, name: &ObjectName) -> Diagnostic {
+    let problem = unclear(format!("the {name} cannot be read"), EXCLUDE);
+    places
+        .into_iter()
+        .fold(problem, |problem, place| problem.at(place, "here"))
 }
 
 /// What cannot be read may be an object that is nowhere else.
-pub(super) fn unreadable(place: &Place, name: &ObjectName) -> UnclearObject {
-    UnclearObject {
-        message: format!("the {name} was not found, but may be in a document that cannot be read"),
-        places: vec![(place.clone(), "here")],
-        help: "fix it, or exclude the file",
-    }
+pub(super) fn unreadable(place: &Place, name: &ObjectName) -> Diagnostic {
+    let message = format!("the {name} was not found, but may be in a document that cannot be read");
+    unclear(message, EXCLUDE).at(place.clone(), "here")
 }
 
-fn not_read(message: String) -> UnclearObject {
-    UnclearObject {
-        message,
-        places: Vec::new(),
-        help: "run podgraft again",
-    }
+fn not_read(message: String) -> Diagnostic {
+    unclear(message, "run podgraft again")
 }
 
 #[cfg(test)]
@@ -378,7 +373,7 @@ items:
         assert!(value(&index, "whole").is_some());
         assert_eq!(value(&index, "absent"), None);
         let doubt = index.data(&name("broken")).unwrap_err();
-        assert_eq!(doubt.places[0].0.line, 6);
+        assert_eq!(doubt.labels[0].place.line, 6);
     }
 
     #[test]

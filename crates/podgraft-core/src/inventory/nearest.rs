@@ -1,7 +1,8 @@
 //! Chooses among objects of one name without a known namespace: a workload uses the one of its own folder, else of the
 //! nearest folder above, else any of the run if all have the same content.
 
-use super::{KnownObject, SourceRole, UnclearObject};
+use super::{KnownObject, SourceRole, unclear};
+use crate::diagnostic::Diagnostic;
 use crate::source::Place;
 
 /// The nearest object, and the place of another one that contradicts it.
@@ -25,24 +26,21 @@ impl<'m, T> NearestObject<'m, T> {
     ///
     /// # Errors
     /// When two texts say different things.
-    pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, UnclearObject> {
+    pub(super) fn agreed(&self, title: impl Fn() -> String) -> Result<&'m T, Diagnostic> {
         let (first, Some(second)) = (&self.known.place, self.contradiction) else {
             return Ok(&self.known.value);
         };
-        Err(UnclearObject {
-            message: format!("{} is defined twice with different content", title()),
-            places: vec![
-                (first.clone(), "first definition"),
-                (second.clone(), "second definition"),
-            ],
-            help: match (first.source == second.source, self.known.standing) {
-                (true, _) => "remove one of the two",
-                (false, SourceRole::Context) => {
-                    "remove one of the two, or pass only one of the files with `--context`"
-                }
-                (false, _) => "remove one of the two, or exclude its file with `--exclude`",
-            },
-        })
+        let message = format!("{} is defined twice with different content", title());
+        let help = match (first.source == second.source, self.known.standing) {
+            (true, _) => "remove one of the two",
+            (false, SourceRole::Context) => {
+                "remove one of the two, or pass only one of the files with `--context`"
+            }
+            (false, _) => "remove one of the two, or exclude its file with `--exclude`",
+        };
+        Err(unclear(message, help)
+            .at(first.clone(), "first definition")
+            .at(second.clone(), "second definition"))
     }
 }
 

@@ -86,7 +86,7 @@ fn what_stands_twice_is_a_doubt_unless_it_is_the_same() {
         doubt.message,
         "the ConfigMap shop/a is defined twice with different content"
     );
-    assert_eq!(doubt.places.len(), 2);
+    assert_eq!(doubt.labels.len(), 2);
 }
 
 #[test]

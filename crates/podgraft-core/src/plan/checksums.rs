@@ -169,7 +169,7 @@ impl ChecksumContext<'_, '_> {
 
     fn sum_of(&self, name: &ObjectName) -> Result<Option<String>, Diagnostic> {
         let entries = self.subject.inventory.entries(name);
-        let entries = entries.map_err(|doubt| self.labelled(doubt.into_diagnostic()))?;
+        let entries = entries.map_err(|doubt| self.labelled(doubt))?;
         let (Some(entries), keys) = (entries, &self.checksum.keys) else {
             return Ok(None);
         };
@@ -236,10 +236,10 @@ impl ChecksumContext<'_, '_> {
     }
 
     fn not_evaluated(&self, fault: TemplateError) -> Diagnostic {
-        Diagnostic {
-            help: fault.help,
-            ..self.labelled(Diagnostic::error(fault.code, fault.message))
-        }
+        self.labelled(Diagnostic {
+            labels: Vec::new(),
+            ..*fault.problem
+        })
     }
 
     /// Evaluates the template of the annotation's key for one object.

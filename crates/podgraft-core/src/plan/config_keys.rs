@@ -24,7 +24,7 @@ fn check_one(subject: RuleContext<'_, '_>, wanted: &ConfigKey) -> Option<Diagnos
         problem.at(policy.text.place(wanted.at.clone()), needs)
     };
     match subject.inventory.entries(&name) {
-        Err(doubt) => Some(labelled(doubt.into_diagnostic())),
+        Err(doubt) => Some(labelled(doubt)),
         Ok(Some(entries)) if entries.contains_key(&wanted.key) => None,
         Ok(Some(entries)) => {
             let message = format!("the {} has no key `{}`", name, wanted.key);

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::inventory::{DataKind, DataValue, UnclearObject};
+use crate::diagnostic::Diagnostic;
+use crate::inventory::{DataKind, DataValue};
 use crate::outcome::ObjectName;
 use crate::policy::EnvChange;
 
@@ -38,7 +39,7 @@ impl Planner<'_, '_> {
     pub(super) fn find_in_sources(
         &self,
         change: VariableChange<'_>,
-    ) -> Result<(Option<EnvFromVariable>, Vec<ObjectName>), UnclearObject> {
+    ) -> Result<(Option<EnvFromVariable>, Vec<ObjectName>), Diagnostic> {
         let mut unknown = Vec::new();
         for source in self.sources(change).into_iter().rev() {
             let Some(entries) = self.inventory.entries(&source.name)? else {
@@ -87,7 +88,7 @@ impl Planner<'_, '_> {
     }
 
     /// Whether the key that a `valueFrom` names is among the manifests.
-    pub(super) fn has_key(&self, value_from: &Value) -> Result<bool, UnclearObject> {
+    pub(super) fn has_key(&self, value_from: &Value) -> Result<bool, Diagnostic> {
         for (_, key_reference, kind) in SOURCES {
             let Some(reference) = value_from.get(key_reference) else {
                 continue;
@@ -122,9 +123,8 @@ impl Planner<'_, '_> {
         }
     }
 
-    pub(super) fn in_doubt(&self, doubt: UnclearObject, change: &EnvChange) -> PlanError {
-        let problem = doubt.into_diagnostic();
-        let problem = problem.at(self.workload.name_place(), "for this workload");
+    pub(super) fn in_doubt(&self, doubt: Diagnostic, change: &EnvChange) -> PlanError {
+        let problem = doubt.at(self.workload.name_place(), "for this workload");
         self.wanted(problem, &change.item).into()
     }
 }

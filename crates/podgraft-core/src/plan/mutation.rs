@@ -92,10 +92,9 @@ fn run_mutation(
     let workload = subject.workload;
     let namespace = workload.namespace.as_deref();
     let found = namespace.map(|name| subject.inventory.namespace(name));
-    let found = found.transpose().map_err(|doubt| {
-        let problem = doubt.into_diagnostic();
-        Box::new(problem.at(workload.name_place(), "for this workload"))
-    })?;
+    let found = found
+        .transpose()
+        .map_err(|problem| Box::new(problem.at(workload.name_place(), "for this workload")))?;
     let spec = || pod_spec_in(subject, &planned.draft);
     let has_object = |kind: &str, name: &str| has_object(subject, kind, name);
     let facts = PodFacts {

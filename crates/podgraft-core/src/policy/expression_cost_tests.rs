@@ -24,7 +24,7 @@ fn ends(variables: &[String], text: &str) {
     // A debug build takes ten times as long for a step.
     evaluator.steps_left.set(cost::MAX_STEPS / 20);
     let fault = evaluator.evaluate(&expression).expect_err(text);
-    assert!(fault.code == Code::BadExpression, "{fault:?}");
+    assert!(fault.problem.code == Code::BadExpression, "{fault:?}");
 }
 
 fn long_text() -> String {

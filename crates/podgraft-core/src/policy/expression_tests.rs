@@ -35,14 +35,17 @@ fn list(length: usize) -> String {
 fn the_length_is_bounded_in_characters() {
     let names = Vocabulary::default();
     let faults = Expression::compile(&"1+".repeat(9000), &names).expect_err("it is long");
-    assert!(faults[0].message.contains("longer than"));
+    assert!(faults[0].problem.message.contains("longer than"));
     // Of bytes, this text has more.
     assert_eq!(value(&format!("size('{}')", "ä".repeat(9000))), json!(9000));
 }
 
 #[test]
 fn a_long_expression_is_shown_by_its_beginning() {
-    let message = outcome(&format!("1 + {}", list(1000))).unwrap_err().message;
+    let message = outcome(&format!("1 + {}", list(1000)))
+        .unwrap_err()
+        .problem
+        .message;
     assert!(message.len() < 300 && message.contains("...`"), "{message}");
 }
 
@@ -60,9 +63,9 @@ fn hostile_patterns_end() {
         match outcome(&format!("{text}.matches('{pattern}')")) {
             Ok(outcome) => assert_eq!(outcome, ExpressionResult::Value(json!(false)), "{pattern}"),
             Err(fault) => assert!(
-                fault.message.contains("too long"),
+                fault.problem.message.contains("too long"),
                 "{pattern}: {}",
-                fault.message
+                fault.problem.message
             ),
         }
     }

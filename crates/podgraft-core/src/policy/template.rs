@@ -12,7 +12,6 @@ use super::expression::{Evaluator, Expression, ExpressionResult};
 use super::replacement::put_all;
 use super::vocabulary::{ExpressionUses, Vocabulary};
 use crate::diagnostic::{Code, Diagnostic, unless};
-use crate::source::Place;
 use crate::yaml::value::Path;
 
 /// The values of a policy's parameters; `None` for one without a value.
@@ -23,30 +22,27 @@ pub(crate) type ParamValues = BTreeMap<String, Option<String>>;
 pub struct TemplateError {
     /// The path of the text in the policy.
     pub path: Path,
-    /// The diagnostic code.
-    pub code: Code,
-    /// The message.
-    pub message: String,
-    /// What the user can do.
-    pub help: Option<String>,
+    /// The error. Its labels are places in manifests.
+    pub problem: Box<Diagnostic>,
     /// The byte range of the variable that failed, if the error is in a variable. The diagnostic points there instead
     /// of at the text that reads it.
     pub variable: Option<Range<usize>>,
-    /// Places in manifests that it is about, with labels.
-    pub places: Box<[(Place, &'static str)]>,
+}
+
+impl From<Diagnostic> for TemplateError {
+    fn from(problem: Diagnostic) -> Self {
+        TemplateError {
+            path: Path::default(),
+            problem: Box::new(problem),
+            variable: None,
+        }
+    }
 }
 
 impl TemplateError {
     /// An error whose path is not known yet.
     pub fn new(code: Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        TemplateError {
-            path: Path::default(),
-            code,
-            message: message.into(),
-            help: Some(help.into()),
-            variable: None,
-            places: Box::default(),
-        }
+        Diagnostic::error(code, message).help(help).into()
     }
 
     /// The error with its places: the variable that failed, else the given range of the policy's file, and those in
@@ -60,13 +56,9 @@ impl TemplateError {
             Some(at) => (at, "this variable"),
             None => (at, label),
         };
-        let problem = Diagnostic::error(self.code, self.message).at(file.place(at), label);
-        let places = self.places.into_iter();
-        let problem = places.fold(problem, |problem, (place, label)| problem.at(place, label));
-        Diagnostic {
-            help: self.help,
-            ..problem
-        }
+        let mut problem = self.problem.at(file.place(at), label);
+        problem.labels.rotate_right(1);
+        problem
     }
 
     /// The error at a path.
@@ -339,19 +331,15 @@ fn compile(text: &str, vocabulary: &Vocabulary) -> Result<TemplatePart, Vec<Temp
 }
 
 /// Adds to the fault of an expression how its text is written literally.
-fn with_hint(fault: TemplateError, text: &str) -> TemplateError {
-    if fault.code != Code::BadExpression {
-        return fault;
+fn with_hint(mut fault: TemplateError, text: &str) -> TemplateError {
+    if fault.problem.code == Code::BadExpression {
+        let literal = format!("to write this text literally, use `$${{{text}}}`");
+        fault.problem.help = Some(match fault.problem.help {
+            Some(help) => format!("{help} ({literal})"),
+            None => literal,
+        });
     }
-    let literal = format!("to write this text literally, use `$${{{text}}}`");
-    let help = match fault.help {
-        Some(help) => format!("{help} ({literal})"),
-        None => literal,
-    };
-    TemplateError {
-        help: Some(help),
-        ..fault
-    }
+    fault
 }
 
 fn unfit(expression: &Expression, fault: &str, help: &str) -> TemplateError {

@@ -258,12 +258,11 @@ fn check_name<'n>(
     if known.clone().any(|candidate| candidate == name) {
         return Ok(());
     }
-    let fault = fault();
-    let near = nearest(name, known).map(did_you_mean);
-    Err(TemplateError {
-        help: near.or(fault.help),
-        ..fault
-    })
+    let mut fault = fault();
+    if let Some(near) = nearest(name, known) {
+        fault.problem.help = Some(did_you_mean(near));
+    }
+    Err(fault)
 }
 
 /// The fixed fields of a root name; empty if it can have any field.

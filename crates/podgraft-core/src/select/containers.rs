@@ -227,10 +227,10 @@ impl WorkloadFacts<'_, '_> {
             .template
             .evaluate(&self.evaluator(policy))
             .map_err(|fault| {
-                let help = fault.help;
+                let Diagnostic { help, message, .. } = *fault.problem;
                 Box::new(Diagnostic {
                     help,
-                    ..*bad(fault.message)
+                    ..*bad(message)
                 })
             })?;
         let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -2,7 +2,7 @@
 //! other condition is an error, never decided by default.
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::inventory::{NamespaceMeta, UnclearObject};
+use crate::inventory::NamespaceMeta;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{ConditionWord, LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
@@ -21,7 +21,7 @@ pub(super) enum NamespaceUncertainty {
     /// The content of the Namespace object.
     Object,
     /// Two texts contradict each other about the Namespace object.
-    Contradiction(Box<UnclearObject>),
+    Contradiction(Box<Diagnostic>),
 }
 
 impl WorkloadFacts<'_, '_> {
@@ -100,7 +100,7 @@ impl WorkloadFacts<'_, '_> {
     }
 
     /// The workload's Namespace object; `None` if it is not known.
-    pub(super) fn namespace_meta(&self) -> Result<Option<&NamespaceMeta>, UnclearObject> {
+    pub(super) fn namespace_meta(&self) -> Result<Option<&NamespaceMeta>, Diagnostic> {
         match &self.workload.namespace {
             Some(namespace) => self.inventory.namespace(namespace),
             None => Ok(None),
@@ -182,8 +182,7 @@ fn no_object(workload: &Workload<'_>) -> String {
     )
 }
 
-fn contradiction(doubt: UnclearObject, workload: &Workload<'_>) -> NotApplied {
-    let problem = doubt.into_diagnostic();
+fn contradiction(problem: Diagnostic, workload: &Workload<'_>) -> NotApplied {
     let problem = problem.at(workload.name_place(), "for this workload");
     NotApplied::Undecided(Box::new(problem))
 }

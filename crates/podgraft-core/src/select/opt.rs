@@ -74,7 +74,7 @@ impl WorkloadFacts<'_, '_> {
 
     fn unknown(
         &self,
-        object: &Result<Option<&NamespaceMeta>, crate::inventory::UnclearObject>,
+        object: &Result<Option<&NamespaceMeta>, Diagnostic>,
     ) -> Option<NamespaceUncertainty> {
         match object {
             Ok(Some(_)) => None,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::diagnostic::Code;
-use crate::inventory::{Inventory, UnclearObject};
+use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
 use crate::policy::Policy;
@@ -104,10 +104,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     }
 
     fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
-        match self.inventory.looked_up(name) {
-            Ok(found) => Ok(found.cloned()),
-            Err(doubt) => Err(unclear(doubt)),
-        }
+        Ok(self.inventory.looked_up(name)?.cloned())
     }
 
     /// The Namespace object of the workload. `None` if it is not known, or the workload has no namespace.
@@ -115,10 +112,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         let Some(name) = &self.workload.namespace else {
             return Ok(None);
         };
-        self.inventory
-            .namespace_object(name)
-            .map_err(unclear)
-            .map(|found| found.cloned())
+        Ok(self.inventory.namespace_object(name)?.cloned())
     }
 
     fn of_workload(&self, field: &str) -> Result<Option<Value>, TemplateError> {
@@ -283,12 +277,5 @@ fn kind_of(container: &Container<'_>) -> &'static str {
         ContainerListKey::Containers => "Container",
         ContainerListKey::InitContainers if container.is_native_sidecar => "Sidecar",
         ContainerListKey::InitContainers => "InitContainer",
-    }
-}
-
-fn unclear(doubt: UnclearObject) -> TemplateError {
-    TemplateError {
-        places: doubt.places.into(),
-        ..TemplateError::new(Code::UnclearObject, doubt.message, doubt.help)
     }
 }

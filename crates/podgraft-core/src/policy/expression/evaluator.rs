@@ -20,6 +20,7 @@ use super::{
     Expression, ExpressionResult, Facts, PolicyVariable, SOURCE, SOURCES, VariableBody, WHOLE,
 };
 use crate::diagnostic::Code;
+use crate::diagnostic::Diagnostic;
 use crate::policy::functions::MAX_TEXT;
 use crate::policy::template::{ParamValues, TemplateError};
 use crate::policy::vocabulary::fields_of;
@@ -313,10 +314,7 @@ fn failed(expression: &Expression, why: &str) -> TemplateError {
         "`{}` cannot be evaluated: {why}",
         shortened(&expression.text)
     );
-    TemplateError {
-        help: None,
-        ..TemplateError::new(Code::BadExpression, message, "")
-    }
+    Diagnostic::error(Code::BadExpression, message).into()
 }
 
 fn shared(value: Value) -> SharedValue {
