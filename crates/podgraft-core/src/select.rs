@@ -18,14 +18,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
-use crate::inventory::Inventory;
-use crate::manifest::pod::{Metadata, Workload};
+use crate::manifest::pod::Metadata;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::expression::EvaluationCache;
 use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
 use crate::yaml::tree::NodeId;
-pub(crate) use containers::{choose_containers, reason_for_no_container};
-use namespaces::{NamespaceUncertainty, does_not_hold};
+use namespaces::NamespaceUncertainty;
 pub use scope::WorkloadFacts;
 
 /// The input without what podgraft injected before. Selection works on it, so that no policy matches, or fails to
@@ -107,105 +105,78 @@ impl From<Skip> for NotApplied {
     }
 }
 
-/// Decides whether a policy applies to a workload.
-///
-/// # Errors
-/// The first reason why not. Warnings go to `warnings`.
-pub fn select(
-    policy: &Policy,
-    workload: &Workload<'_>,
-    base: &Baseline,
-    inventory: &Inventory,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<(), NotApplied> {
-    let view = WorkloadFacts::new(workload, base, inventory);
-    check(&view, policy, warnings).map_err(|no| match no {
-        // A workload that opts in wants to be selected, so any other reason is worth reporting.
-        NotApplied::Skip(skip) if !policy.suspend && view.opts_in_only(policy) => {
-            NotApplied::from(Skip {
-                is_near_miss: true,
-                is_opted_in: true,
-                ..*skip
-            })
-        }
-        result => result,
-    })
-}
-
-fn check(
-    view: &WorkloadFacts<'_, '_>,
-    policy: &Policy,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<(), NotApplied> {
-    let workload = view.workload;
-    if policy.suspend {
-        let reason = match policy.kind() {
-            Some(_) => "the resource selects nothing",
-            None if policy.rules.is_empty() => {
-                "the policy is suspended, or all lists of its `forEach` are empty"
-            }
-            None => "the policy is suspended",
-        };
-        return Err(Skip::because(SkipCause::Suspended, reason).into());
-    }
-    if view.annotation(LOCAL_CONFIG) == Some("true") {
-        let reason = format!("annotated `{LOCAL_CONFIG}`");
-        return Err(Skip::because(SkipCause::LocalConfig, reason).into());
-    }
-    if let Some(wanted) = &policy.namespace {
-        match &workload.namespace {
-            Some(namespace) if namespace == wanted => {}
-            Some(namespace) => {
-                let subject = policy.kind().unwrap_or("policy");
-                let reason = format!(
-                    "the {subject} is in namespace `{wanted}`, the workload in `{namespace}`"
-                );
-                return Err(Skip::because(SkipCause::OtherNamespace, reason).into());
-            }
-            None => {
-                let unknown = NamespaceUncertainty::Name;
-                return Err(does_not_hold(policy, workload, unknown, warnings));
-            }
-        }
-    }
-    view.check_filters(
-        policy,
-        &policy.selects,
-        Hooks::Exclude,
-        "policy",
-        &policy.excludes,
-        warnings,
-    )?;
-    view.check_opts(policy, warnings)?;
-    view.check_conditions(policy, &policy.match_conditions)
-}
-
-/// Decides whether a rule applies to a workload to which its policy applies.
-///
-/// # Errors
-/// The first reason why not. Warnings go to `warnings`.
-pub(crate) fn select_rule(
-    policy: &Policy,
-    rule: &Rule,
-    workload: &Workload<'_>,
-    base: &Baseline,
-    inventory: &Inventory,
-    warnings: &mut Vec<Diagnostic>,
-) -> Result<(), NotApplied> {
-    // The policy's `match` has decided about hooks already, so the rule includes them by default.
-    let view = WorkloadFacts::new(workload, base, inventory);
-    view.check_filters(
-        policy,
-        &rule.selects,
-        Hooks::Include,
-        "rule",
-        &rule.excludes,
-        warnings,
-    )?;
-    view.check_conditions(policy, &rule.match_conditions)
-}
-
 impl WorkloadFacts<'_, '_> {
+    /// Decides whether the policy applies to the workload.
+    ///
+    /// # Errors
+    /// The first reason why not. Warnings go to `warnings`.
+    pub fn select(&self, warnings: &mut Vec<Diagnostic>) -> Result<(), NotApplied> {
+        self.check(warnings).map_err(|no| match no {
+            // A workload that opts in wants to be selected, so any other reason is worth reporting.
+            NotApplied::Skip(skip) if !self.policy.suspend && self.opts_in_only() => {
+                NotApplied::from(Skip {
+                    is_near_miss: true,
+                    is_opted_in: true,
+                    ..*skip
+                })
+            }
+            result => result,
+        })
+    }
+
+    fn check(&self, warnings: &mut Vec<Diagnostic>) -> Result<(), NotApplied> {
+        let (policy, workload) = (self.policy, self.workload);
+        if policy.suspend {
+            let reason = match policy.kind() {
+                Some(_) => "the resource selects nothing",
+                None if policy.rules.is_empty() => {
+                    "the policy is suspended, or all lists of its `forEach` are empty"
+                }
+                None => "the policy is suspended",
+            };
+            return Err(Skip::because(SkipCause::Suspended, reason).into());
+        }
+        if self.annotation(LOCAL_CONFIG) == Some("true") {
+            let reason = format!("annotated `{LOCAL_CONFIG}`");
+            return Err(Skip::because(SkipCause::LocalConfig, reason).into());
+        }
+        if let Some(wanted) = &policy.namespace {
+            match &workload.namespace {
+                Some(namespace) if namespace == wanted => {}
+                Some(namespace) => {
+                    let subject = policy.kind().unwrap_or("policy");
+                    let reason = format!(
+                        "the {subject} is in namespace `{wanted}`, the workload in `{namespace}`"
+                    );
+                    return Err(Skip::because(SkipCause::OtherNamespace, reason).into());
+                }
+                None => {
+                    let unknown = NamespaceUncertainty::Name;
+                    return Err(self.does_not_hold(unknown, warnings));
+                }
+            }
+        }
+        let owner = ("policy", Hooks::Exclude);
+        self.check_filters(owner, &policy.selects, &policy.excludes, warnings)?;
+        self.check_opts(warnings)?;
+        self.check_conditions(&policy.match_conditions)
+    }
+
+    /// Decides whether a rule of the policy applies to the workload, to which the policy applies.
+    ///
+    /// # Errors
+    /// The first reason why not. Warnings go to `warnings`.
+    pub(crate) fn select_rule(
+        &self,
+        rule: &Rule,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> Result<(), NotApplied> {
+        // The policy's `match` has decided about hooks already, so the rule includes them by default.
+        let owner = ("rule", Hooks::Include);
+        self.check_filters(owner, &rule.selects, &rule.excludes, warnings)?;
+        self.check_conditions(&rule.match_conditions)
+    }
+
     fn annotation(&self, key: &str) -> Option<&str> {
         self.text_under(self.workload.metadata().annotations, key)
     }

@@ -12,7 +12,7 @@ use crate::outcome::needs::Need;
 use crate::outcome::{GeneratedObject, Outcome, Skip, SkipCause};
 use crate::policy::{ApplyRules, ChecksumAnnotation, FailurePolicy, Policy, PolicyValue, Rule};
 use crate::record::digest;
-use crate::select::{NotApplied, WorkloadFacts, choose_containers, select, select_rule};
+use crate::select::{NotApplied, WorkloadFacts};
 use crate::yaml::tree::NodeId;
 
 use super::added_containers::{self, AddedContainer};
@@ -56,7 +56,7 @@ impl<'s, 't> RuleContext<'s, 't> {
     /// What expressions can use that are not about a container.
     pub(super) fn facts(&self) -> WorkloadFacts<'s, 't> {
         let plan = self.plan;
-        WorkloadFacts::new(plan.workload, plan.base, plan.inventory)
+        WorkloadFacts::new(self.policy, plan.workload, plan.base, plan.inventory)
     }
 
     /// An error that points at the workload and at the item of the policy.
@@ -168,8 +168,7 @@ fn check_turn(
     planned: &mut WorkloadPlan<'_>,
 ) -> Result<(), NotApplied> {
     let (policy, workload) = (subject.policy, subject.workload);
-    let warnings = &mut planned.diagnostics;
-    select(policy, workload, subject.base, subject.inventory, warnings)?;
+    subject.facts().select(&mut planned.diagnostics)?;
     if let Some(skip) = foreign::left_alone(policy, workload, &planned.draft) {
         return Err(NotApplied::Skip(Box::new(skip)));
     }
@@ -272,8 +271,7 @@ fn apply_rule<'p, 't>(
         Err(NotApplied::Skip(skip)) => return applied.skips.push((rule, *skip)),
         Err(NotApplied::Undecided(problem)) => return problems.push(*problem),
     };
-    let (workload, base, inventory) = (subject.workload, subject.base, subject.inventory);
-    let expanded = match expand::expand(policy, rule, workload, base, inventory, &chosen) {
+    let expanded = match expand::expand(subject.facts(), rule, &chosen) {
         Ok(expanded) => expanded,
         Err(found) => return problems.extend(found),
     };
@@ -289,7 +287,7 @@ fn apply_rule<'p, 't>(
         false => problems.extend(expanded.nothing_to_write(policy)),
     }
     // The planner gives the draft back.
-    let draft = Draft::new(workload.tree, workload.object.node);
+    let draft = Draft::new(subject.workload.tree, subject.workload.object.node);
     let draft = std::mem::replace(&mut planned.draft, draft);
     let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
     planned.draft = planner.draft;
@@ -307,17 +305,11 @@ fn choose<'c>(
     warnings: &mut Vec<Diagnostic>,
     taken: &mut BTreeSet<(NodeId, Option<String>)>,
 ) -> Result<Vec<Container<'c>>, NotApplied> {
-    let PlanContext {
-        workload,
-        base,
-        inventory,
-        ..
-    } = *subject.plan;
-    let policy = subject.policy;
-    select_rule(policy, rule, workload, base, inventory, warnings)?;
-    let mut chosen = choose_containers(policy, &rule.containers, workload, base, inventory, added)
-        .map_err(NotApplied::Undecided)?;
-    if policy.apply_rules == ApplyRules::One {
+    let facts = subject.facts();
+    facts.select_rule(rule, warnings)?;
+    let chosen = facts.choose_containers(&rule.containers, added);
+    let mut chosen = chosen.map_err(NotApplied::Undecided)?;
+    if subject.policy.apply_rules == ApplyRules::One {
         chosen.retain(|container| {
             let added = container.added.as_ref().map(|_| container.name.to_owned());
             taken.insert((container.node, added))

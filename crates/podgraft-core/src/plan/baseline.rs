@@ -10,7 +10,7 @@ use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
 use crate::record::name_field;
-use crate::select::{Baseline, choose_containers};
+use crate::select::{Baseline, WorkloadFacts};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, to_value};
 
@@ -105,19 +105,20 @@ impl OwnWork<'_, '_> {
         seen: &Baseline,
         found: &mut OwnItems,
     ) {
-        let (workload, inventory) = (self.workload, self.inventory);
+        let workload = self.workload;
+        let facts = WorkloadFacts::new(policy, workload, seen, self.inventory);
         let template = rule.template.as_ref();
         if template.is_some_and(|template| !self.may_be_present(template.written(), is_own_work)) {
             return;
         }
         let is_own_item = is_own_work && self.looks_at_items;
         let chosen = match template.is_some() || is_own_item {
-            true => choose_containers(policy, &rule.containers, workload, seen, inventory, &[]),
+            true => facts.choose_containers(&rule.containers, &[]),
             false => Ok(Vec::new()),
         };
         let Ok(chosen) = chosen else { return };
         // What cannot be evaluated was not injected either. Planning reports the error if the rule applies.
-        let Ok(expanded) = expand(policy, rule, workload, seen, inventory, &chosen) else {
+        let Ok(expanded) = expand(facts, rule, &chosen) else {
             return;
         };
         for inject in expanded.injects() {

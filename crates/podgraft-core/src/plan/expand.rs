@@ -5,12 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic, unless};
-use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
 use crate::policy::{Injection, InjectionTemplate, Policy, Rule};
-use crate::select::{Baseline, WorkloadFacts};
+use crate::select::WorkloadFacts;
 use crate::yaml::tree::NodeId;
 
 /// What a rule injects into one workload.
@@ -50,11 +49,8 @@ impl ExpandedInjection<'_> {
 
 /// Evaluates a rule's expressions. A rule without expressions is borrowed as it is.
 pub(super) fn expand<'r>(
-    policy: &Policy,
+    facts: WorkloadFacts<'_, '_>,
     rule: &'r Rule,
-    workload: &Workload<'_>,
-    base: &Baseline,
-    inventory: &Inventory,
     chosen: &[Container<'_>],
 ) -> Result<ExpandedInjection<'r>, Vec<Diagnostic>> {
     let Some(template) = &rule.template else {
@@ -67,7 +63,7 @@ pub(super) fn expand<'r>(
     // may still change, so with them nothing is cached.
     let nodes: Option<Vec<NodeId>> = chosen.iter().map(Container::input_node).collect();
     let expansion = nodes.map(|nodes| (Arc::as_ptr(template).addr(), nodes));
-    let expanded = base.expanded.borrow();
+    let expanded = facts.base.expanded.borrow();
     if let Some(found) = expansion.as_ref().and_then(|key| expanded.get(key)) {
         return Ok(ExpandedInjection {
             inject: Cow::Owned(found.0.clone()),
@@ -76,20 +72,16 @@ pub(super) fn expand<'r>(
     }
     // The cache is borrowed mutably below.
     drop(expanded);
-    let facts: Vec<WorkloadFacts<'_, '_>> = chosen
-        .iter()
-        .map(|container| WorkloadFacts {
-            workload,
-            base,
-            container: Some(container),
-            inventory,
-        })
-        .collect();
+    let of_container = |container| WorkloadFacts {
+        container: Some(container),
+        ..facts
+    };
+    let of_chosen: Vec<WorkloadFacts<'_, '_>> = chosen.iter().map(of_container).collect();
     let (mut inject, of_containers) =
-        evaluate(policy, template, &facts).map_err(|problems| each_once(problems, workload))?;
-    mirror_images(&mut inject, &policy.image_mirrors);
+        evaluate(template, &of_chosen).map_err(|problems| each_once(problems, facts.workload))?;
+    mirror_images(&mut inject, &facts.policy.image_mirrors);
     let expansion_value = Rc::new((inject.clone(), of_containers.clone()));
-    let mut expanded = base.expanded.borrow_mut();
+    let mut expanded = facts.base.expanded.borrow_mut();
     expansion.map(|expansion| expanded.insert(expansion, expansion_value));
     Ok(ExpandedInjection {
         inject: Cow::Owned(inject),
@@ -111,18 +103,10 @@ fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnost
 
 /// Evaluates a template for the pod, and for the container of each of the facts.
 fn evaluate(
-    policy: &Policy,
     template: &InjectionTemplate,
     facts: &[WorkloadFacts<'_, '_>],
 ) -> Result<(Injection, Vec<Injection>), Vec<Diagnostic>> {
-    let evaluators: Vec<Evaluator<'_>> = facts
-        .iter()
-        .map(|facts| {
-            let container = facts.container.and_then(Container::input_node);
-            Evaluator::new(&policy.params, &policy.variables, facts)
-                .with_memory(facts.base.memory(policy, container))
-        })
-        .collect();
+    let evaluators: Vec<Evaluator<'_>> = facts.iter().map(WorkloadFacts::evaluator).collect();
     let mut problems = Vec::new();
     let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {
         problems.extend(found);

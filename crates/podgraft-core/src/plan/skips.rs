@@ -2,22 +2,15 @@
 
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{ConditionWord, ContainerChoice, ContainerList, Rule};
-use crate::select::reason_for_no_container;
 
-use super::PlanContext;
 use super::apply::RuleContext;
 
 /// The skip of a rule that applies but chooses no container.
 pub(super) fn no_container(subject: RuleContext<'_, '_>, rule: &Rule) -> Skip {
-    let PlanContext {
-        workload,
-        base,
-        inventory,
-        ..
-    } = *subject.plan;
+    let workload = subject.workload;
     let choice = &rule.containers;
     let names: Vec<&str> = choice.names.iter().map(|glob| glob.glob().glob()).collect();
-    let reason = reason_for_no_container(subject.policy, choice, workload, base, inventory);
+    let reason = subject.facts().reason_for_no_container(choice);
     let is_explained = reason.is_some();
     let wanted = match (&choice.names_from_annotation, reason) {
         (Some(key), _) if workload.has_annotation(key) => {

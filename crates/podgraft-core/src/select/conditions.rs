@@ -4,22 +4,18 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::outcome::{Skip, SkipCause};
+use crate::policy::MatchCondition;
 use crate::policy::expression::ExpressionResult;
 use crate::policy::template::TemplateError;
-use crate::policy::{MatchCondition, Policy};
 
 use super::{NotApplied, WorkloadFacts};
 
 impl WorkloadFacts<'_, '_> {
-    pub(super) fn check_conditions(
-        &self,
-        policy: &Policy,
-        conditions: &[MatchCondition],
-    ) -> Result<(), NotApplied> {
+    pub(super) fn check_conditions(&self, conditions: &[MatchCondition]) -> Result<(), NotApplied> {
         if conditions.is_empty() {
             return Ok(());
         }
-        match self.first_that_fails(policy, conditions) {
+        match self.first_that_fails(conditions) {
             Ok(None) => Ok(()),
             Ok(Some(failed)) => {
                 let reason = format!("the condition `{}` is false", failed.name);
@@ -33,12 +29,15 @@ impl WorkloadFacts<'_, '_> {
     /// The first condition that does not hold.
     pub(super) fn first_that_fails<'c>(
         &self,
-        policy: &Policy,
         conditions: &'c [MatchCondition],
     ) -> Result<Option<&'c MatchCondition>, Box<Diagnostic>> {
-        let evaluator = self.evaluator(policy);
+        let evaluator = self.evaluator();
         for condition in conditions {
-            let undecided = |fault| Box::new(self.undecided_condition(policy, condition, fault));
+            let undecided = |fault: TemplateError| {
+                let at = (condition.at.clone(), "in this condition");
+                let problem = fault.into_diagnostic(&self.policy.text, at);
+                Box::new(problem.at(self.workload.name_place(), "for this workload"))
+            };
             let outcome = evaluator.evaluate(&condition.expression);
             match outcome.map_err(undecided)? {
                 ExpressionResult::Value(Value::Bool(true)) => {}
@@ -53,16 +52,5 @@ impl WorkloadFacts<'_, '_> {
             }
         }
         Ok(None)
-    }
-
-    fn undecided_condition(
-        &self,
-        policy: &Policy,
-        condition: &MatchCondition,
-        fault: TemplateError,
-    ) -> Diagnostic {
-        let at = (condition.at.clone(), "in this condition");
-        let problem = fault.into_diagnostic(&policy.text, at);
-        problem.at(self.workload.name_place(), "for this workload")
     }
 }

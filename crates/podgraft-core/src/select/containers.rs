@@ -5,12 +5,11 @@ use serde_json::Value;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::glob;
-use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, ContainerListKey, Workload};
-use crate::policy::{ComputedNames, ContainerChoice, ContainerList, ContainerMode, Policy};
+use crate::manifest::pod::{Container, ContainerListKey};
+use crate::policy::{ComputedNames, ContainerChoice, ContainerList, ContainerMode};
 
+use super::WorkloadFacts;
 use super::filters::matches_any;
-use super::{Baseline, WorkloadFacts};
 
 /// Containers that other injectors add to pods. A policy chooses them only by their exact name.
 const FOREIGN_CONTAINERS: &[&str] = &[
@@ -25,52 +24,6 @@ const FOREIGN_CONTAINERS: &[&str] = &[
     "consul-dataplane",
     "cloud-sql-proxy",
 ];
-
-/// Returns the containers that a rule chooses, in the order of the pod, and then those of `added`, which policies of
-/// this run have added.
-///
-/// # Errors
-/// When a condition or a computed name cannot be evaluated.
-pub(crate) fn choose_containers<'t>(
-    policy: &Policy,
-    choice: &ContainerChoice,
-    workload: &Workload<'t>,
-    base: &Baseline,
-    inventory: &Inventory,
-    added: &[Container<'t>],
-) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
-    let view = WorkloadFacts::new(workload, base, inventory);
-    let containers = workload.containers().iter();
-    let containers = containers
-        .filter(|container| !base.left_out.contains(&container.node))
-        .chain(added);
-    let key = choice.names_from_annotation.as_deref();
-    if let Some(names) = key.and_then(|key| view.any_annotation(key)) {
-        let names: Vec<&str> = names.split(',').map(str::trim).collect();
-        let named = containers.filter(|container| names.contains(&container.name));
-        return Ok(named.cloned().collect());
-    }
-    let computed = view.with_computed_names(policy, choice)?;
-    let choice = computed.as_ref().unwrap_or(choice);
-    let mut chosen: Vec<Container<'t>> = Vec::new();
-    for container in containers.filter(|container| view.is_chosen(choice, container)) {
-        let facts = WorkloadFacts {
-            container: Some(container),
-            ..view
-        };
-        let conditions = &choice.match_conditions;
-        if conditions.is_empty() || facts.first_that_fails(policy, conditions)?.is_none() {
-            chosen.push(container.clone());
-        }
-    }
-    // "First" means the first app container where both lists are included: init containers end before it starts.
-    if choice.mode == ContainerMode::First {
-        let is_app = |container: &Container<'_>| container.list == ContainerListKey::Containers;
-        let at = chosen.iter().position(is_app).unwrap_or(0);
-        chosen = chosen.into_iter().skip(at).take(1).collect();
-    }
-    Ok(chosen)
-}
 
 /// Why a choice leaves out a container.
 enum Rejection<'c> {
@@ -123,61 +76,6 @@ impl Rejection<'_> {
 /// The reasons that are shown. A pod rarely has more containers.
 const MAX_REASONS: usize = 3;
 
-/// Why a rule chooses none of the containers of a workload, in words. `None` if an annotation names them, if all have
-/// other names than those that the rule wants, if it wants only injected containers, or if there is no container.
-pub(crate) fn reason_for_no_container(
-    policy: &Policy,
-    choice: &ContainerChoice,
-    workload: &Workload<'_>,
-    base: &Baseline,
-    inventory: &Inventory,
-) -> Option<String> {
-    let key = choice.names_from_annotation.as_deref();
-    let is_annotated = key.is_some_and(|key| workload.has_annotation(key));
-    if is_annotated || choice.include == [ContainerList::Injected] {
-        return None;
-    }
-    let view = WorkloadFacts::new(workload, base, inventory);
-    let computed = view.with_computed_names(policy, choice).ok()?;
-    let choice = computed.as_ref().unwrap_or(choice);
-    if choice.include.is_empty() {
-        return Some("`names` is empty".to_owned());
-    }
-    let rejection_of = |container| {
-        let facts = WorkloadFacts {
-            container: Some(container),
-            ..view
-        };
-        let condition = || {
-            facts
-                .first_that_fails(policy, &choice.match_conditions)
-                .ok()?
-        };
-        let failed = || Some(Rejection::Condition(&condition()?.name));
-        let rejection = view.rejection(choice, container).or_else(failed);
-        (container.name, rejection.unwrap_or(Rejection::Taken))
-    };
-    let containers = workload.containers().iter();
-    let containers = containers.filter(|container| !base.left_out.contains(&container.node));
-    let rejections: Vec<(&str, Rejection<'_>)> = containers.map(rejection_of).collect();
-    let shown = most_relevant(choice, &rejections);
-    if shown
-        .iter()
-        .all(|(_, rejection)| matches!(rejection, Rejection::Name))
-    {
-        return None;
-    }
-    let reasons = shown
-        .iter()
-        .take(MAX_REASONS)
-        .map(|(name, rejection)| rejection.describe(name));
-    let mut reasons: Vec<String> = reasons.collect();
-    if shown.len() > MAX_REASONS {
-        reasons.push(format!("and {} more", shown.len() - MAX_REASONS));
-    }
-    Some(reasons.join(", "))
-}
-
 /// The rejections of containers with a wanted name; without any, those of the wanted lists, and else all.
 fn most_relevant<'r, 'c>(
     choice: &ContainerChoice,
@@ -192,11 +90,98 @@ fn most_relevant<'r, 'c>(
     found.unwrap_or_else(|| rejections.iter().collect())
 }
 
-impl WorkloadFacts<'_, '_> {
+impl<'t> WorkloadFacts<'_, 't> {
+    /// Returns the containers that a rule chooses, in the order of the pod, and then those of `added`, which policies of
+    /// this run have added.
+    ///
+    /// # Errors
+    /// When a condition or a computed name cannot be evaluated.
+    pub(crate) fn choose_containers(
+        &self,
+        choice: &ContainerChoice,
+        added: &[Container<'t>],
+    ) -> Result<Vec<Container<'t>>, Box<Diagnostic>> {
+        let containers = self.own_containers().chain(added);
+        let key = choice.names_from_annotation.as_deref();
+        if let Some(names) = key.and_then(|key| self.any_annotation(key)) {
+            let names: Vec<&str> = names.split(',').map(str::trim).collect();
+            let named = containers.filter(|container| names.contains(&container.name));
+            return Ok(named.cloned().collect());
+        }
+        let computed = self.with_computed_names(choice)?;
+        let choice = computed.as_ref().unwrap_or(choice);
+        let mut chosen: Vec<Container<'t>> = Vec::new();
+        for container in containers.filter(|container| self.is_chosen(choice, container)) {
+            let facts = WorkloadFacts {
+                container: Some(container),
+                ..*self
+            };
+            let conditions = &choice.match_conditions;
+            if conditions.is_empty() || facts.first_that_fails(conditions)?.is_none() {
+                chosen.push(container.clone());
+            }
+        }
+        // "First" means the first app container where both lists are included: init containers end before it starts.
+        if choice.mode == ContainerMode::First {
+            let is_app = |container: &Container<'_>| container.list == ContainerListKey::Containers;
+            let at = chosen.iter().position(is_app).unwrap_or(0);
+            chosen = chosen.into_iter().skip(at).take(1).collect();
+        }
+        Ok(chosen)
+    }
+
+    /// Why a rule chooses none of the containers of a workload, in words. `None` if an annotation names them, if all have
+    /// other names than those that the rule wants, if it wants only injected containers, or if there is no container.
+    pub(crate) fn reason_for_no_container(&self, choice: &ContainerChoice) -> Option<String> {
+        let key = choice.names_from_annotation.as_deref();
+        let is_annotated = key.is_some_and(|key| self.workload.has_annotation(key));
+        if is_annotated || choice.include == [ContainerList::Injected] {
+            return None;
+        }
+        let computed = self.with_computed_names(choice).ok()?;
+        let choice = computed.as_ref().unwrap_or(choice);
+        if choice.include.is_empty() {
+            return Some("`names` is empty".to_owned());
+        }
+        let rejection_of = |container| {
+            let facts = WorkloadFacts {
+                container: Some(container),
+                ..*self
+            };
+            let condition = || facts.first_that_fails(&choice.match_conditions).ok()?;
+            let failed = || Some(Rejection::Condition(&condition()?.name));
+            let rejection = self.rejection(choice, container).or_else(failed);
+            (container.name, rejection.unwrap_or(Rejection::Taken))
+        };
+        let rejections: Vec<(&str, Rejection<'_>)> =
+            self.own_containers().map(rejection_of).collect();
+        let shown = most_relevant(choice, &rejections);
+        if shown
+            .iter()
+            .all(|(_, rejection)| matches!(rejection, Rejection::Name))
+        {
+            return None;
+        }
+        let reasons = shown
+            .iter()
+            .take(MAX_REASONS)
+            .map(|(name, rejection)| rejection.describe(name));
+        let mut reasons: Vec<String> = reasons.collect();
+        if shown.len() > MAX_REASONS {
+            reasons.push(format!("and {} more", shown.len() - MAX_REASONS));
+        }
+        Some(reasons.join(", "))
+    }
+
+    /// The containers of the workload that the baseline does not leave out.
+    fn own_containers(&self) -> impl Iterator<Item = &Container<'t>> {
+        let containers = self.workload.containers().iter();
+        containers.filter(|container| !self.base.left_out.contains(&container.node))
+    }
+
     /// The choice with its computed names evaluated for the workload. `None` if no names are computed.
     fn with_computed_names(
         &self,
-        policy: &Policy,
         choice: &ContainerChoice,
     ) -> Result<Option<ContainerChoice>, Box<Diagnostic>> {
         if choice.computed_names.iter().all(Option::is_none) {
@@ -205,27 +190,29 @@ impl WorkloadFacts<'_, '_> {
         let mut computed = choice.clone();
         let [names, exclude_names] = &choice.computed_names;
         if let Some(names) = names {
-            computed.names = self.globs_of(policy, names)?;
+            computed.names = self.globs_of(names)?;
             // An empty list of names would match all containers, but here it means that none is chosen.
             if computed.names.is_empty() {
                 computed.include.clear();
             }
         }
         if let Some(names) = exclude_names {
-            computed.exclude_names = self.globs_of(policy, names)?;
+            computed.exclude_names = self.globs_of(names)?;
         }
         Ok(Some(computed))
     }
 
-    fn globs_of(
-        &self,
-        policy: &Policy,
-        names: &ComputedNames,
-    ) -> Result<Vec<GlobMatcher>, Box<Diagnostic>> {
-        let bad = |message| self.bad_names(policy, names, message);
+    fn globs_of(&self, names: &ComputedNames) -> Result<Vec<GlobMatcher>, Box<Diagnostic>> {
+        let bad = |message| {
+            let policy = self.policy;
+            let place = policy.text.place(names.at.clone());
+            let problem = Diagnostic::error(Code::BadExpression, message)
+                .at(self.workload.name_place(), "for this workload");
+            Box::new(problem.at(place, format!("policy `{}`", policy.identity)))
+        };
         let value = names
             .template
-            .evaluate(&self.evaluator(policy))
+            .evaluate(&self.evaluator())
             .map_err(|fault| {
                 let Diagnostic { help, message, .. } = *fault.problem;
                 Box::new(Diagnostic {
@@ -240,18 +227,6 @@ impl WorkloadFacts<'_, '_> {
         };
         let globs: Result<Vec<GlobMatcher>, String> = entries.iter().map(compiled).collect();
         globs.map_err(bad)
-    }
-
-    fn bad_names(
-        &self,
-        policy: &Policy,
-        names: &ComputedNames,
-        message: String,
-    ) -> Box<Diagnostic> {
-        let place = policy.text.place(names.at.clone());
-        let problem = Diagnostic::error(Code::BadExpression, message)
-            .at(self.workload.name_place(), "for this workload");
-        Box::new(problem.at(place, format!("policy `{}`", policy.identity)))
     }
 
     fn is_chosen(&self, choice: &ContainerChoice, container: &Container<'_>) -> bool {

@@ -2,15 +2,14 @@
 
 use globset::GlobMatcher;
 
-use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
+use super::namespaces::NamespaceUncertainty;
 use super::{NotApplied, WorkloadFacts, near_miss};
 use crate::diagnostic::Diagnostic;
 use crate::glob::is_match;
 use crate::manifest::object::Object;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
-    ConditionWord, Hooks, KindPattern, LabelSelector, Policy, Sample, SelectorRequirement,
-    WorkloadFilter,
+    ConditionWord, Hooks, KindPattern, LabelSelector, Sample, SelectorRequirement, WorkloadFilter,
 };
 use crate::yaml::tree::NodeId;
 
@@ -47,20 +46,18 @@ pub(super) fn list(globs: &[GlobMatcher]) -> String {
 impl WorkloadFacts<'_, '_> {
     pub(super) fn check_filters(
         &self,
-        policy: &Policy,
+        (owner, hooks): (&str, Hooks),
         selects: &WorkloadFilter,
-        hooks: Hooks,
-        owner: &str,
         excludes: &[WorkloadFilter],
         warnings: &mut Vec<Diagnostic>,
     ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
             FilterResult::Holds => {}
             FilterResult::Fails(skip) => {
-                return Err(NotApplied::Skip(policy.with_place(skip, selects)));
+                return Err(NotApplied::Skip(self.policy.with_place(skip, selects)));
             }
             FilterResult::Unknown(unknown) => {
-                return Err(does_not_hold(policy, self.workload, unknown, warnings));
+                return Err(self.does_not_hold(unknown, warnings));
             }
         }
         for exclude in excludes {
@@ -72,8 +69,8 @@ impl WorkloadFacts<'_, '_> {
                     return Err(skip.wanted_at(exclude.at.clone()).into());
                 }
                 FilterResult::Unknown(unknown) => {
-                    let (subject, at) = ("an `exclude`", Some(exclude.at.clone()));
-                    return Err(undecided(policy, self.workload, unknown, subject, at));
+                    let at = Some(exclude.at.clone());
+                    return Err(self.undecided(unknown, "an `exclude`", at));
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::NamespaceMeta;
 use crate::manifest::pod::Workload;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{ConditionWord, LabelSelector, Policy, SelectorRequirement, WorkloadFilter};
+use crate::policy::{ConditionWord, LabelSelector, SelectorRequirement, WorkloadFilter};
 
 use super::filters::{FilterResult, list, matches_any, wanted_and_found};
 use super::{NotApplied, WorkloadFacts, near_miss};
@@ -111,63 +111,65 @@ impl WorkloadFacts<'_, '_> {
 const STATE_NAMESPACE: &str = "set the namespace of these manifests with `--namespace NAME`";
 const GIVE_OBJECT: &str = "pass the file that contains the Namespace with `--context`";
 
-/// The result of a positive condition on something unknown about the namespace: it does not hold, with a warning.
-pub(super) fn does_not_hold(
-    policy: &Policy,
-    workload: &Workload<'_>,
-    unknown: NamespaceUncertainty,
-    warnings: &mut Vec<Diagnostic>,
-) -> NotApplied {
-    let (fact, wanted, help, reason, label) = match unknown {
-        NamespaceUncertainty::Name => (
-            no_name(workload),
-            "one",
-            STATE_NAMESPACE,
-            "the workload's namespace is not known",
-            "no namespace here, so the policy does not apply",
-        ),
-        NamespaceUncertainty::Object => (
-            no_object(workload),
-            "its labels or annotations",
-            GIVE_OBJECT,
-            "the workload's Namespace object is not known",
-            "the policy does not apply to this workload",
-        ),
-        NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
-    };
-    let identity = &policy.identity;
-    let message = format!("{fact}, but policy `{identity}` requires {wanted}");
-    let warning =
-        Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
-    warnings.push(warning.help(help));
-    NotApplied::from(Skip {
-        is_near_miss: true,
-        ..Skip::because(SkipCause::UnknownNamespace, reason)
-    })
-}
+impl WorkloadFacts<'_, '_> {
+    /// The result of a positive condition on something unknown about the namespace: it does not hold, with a warning.
+    pub(super) fn does_not_hold(
+        &self,
+        unknown: NamespaceUncertainty,
+        warnings: &mut Vec<Diagnostic>,
+    ) -> NotApplied {
+        let workload = self.workload;
+        let (fact, wanted, help, reason, label) = match unknown {
+            NamespaceUncertainty::Name => (
+                no_name(workload),
+                "one",
+                STATE_NAMESPACE,
+                "the workload's namespace is not known",
+                "no namespace here, so the policy does not apply",
+            ),
+            NamespaceUncertainty::Object => (
+                no_object(workload),
+                "its labels or annotations",
+                GIVE_OBJECT,
+                "the workload's Namespace object is not known",
+                "the policy does not apply to this workload",
+            ),
+            NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
+        };
+        let identity = &self.policy.identity;
+        let message = format!("{fact}, but policy `{identity}` requires {wanted}");
+        let warning =
+            Diagnostic::warning(Code::UnknownNamespace, message).at(workload.name_place(), label);
+        warnings.push(warning.help(help));
+        NotApplied::from(Skip {
+            is_near_miss: true,
+            ..Skip::because(SkipCause::UnknownNamespace, reason)
+        })
+    }
 
-/// The result of any other condition on something unknown about the namespace: an error.
-pub(super) fn undecided(
-    policy: &Policy,
-    workload: &Workload<'_>,
-    unknown: NamespaceUncertainty,
-    subject: &str,
-    at: Option<std::ops::Range<usize>>,
-) -> NotApplied {
-    let (fact, help, label) = match unknown {
-        NamespaceUncertainty::Name => (no_name(workload), STATE_NAMESPACE, "no namespace here"),
-        NamespaceUncertainty::Object => (no_object(workload), GIVE_OBJECT, "this workload"),
-        NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
-    };
-    let identity = &policy.identity;
-    let message = format!("{fact}, and {subject} of policy `{identity}` depends on it");
-    let problem =
-        Diagnostic::error(Code::UnknownNamespace, message).at(workload.name_place(), label);
-    let problem = match at {
-        Some(at) => problem.at(policy.text.place(at), "this depends on the namespace"),
-        None => problem,
-    };
-    NotApplied::Undecided(Box::new(problem.help(help)))
+    /// The result of any other condition on something unknown about the namespace: an error.
+    pub(super) fn undecided(
+        &self,
+        unknown: NamespaceUncertainty,
+        subject: &str,
+        at: Option<std::ops::Range<usize>>,
+    ) -> NotApplied {
+        let workload = self.workload;
+        let (fact, help, label) = match unknown {
+            NamespaceUncertainty::Name => (no_name(workload), STATE_NAMESPACE, "no namespace here"),
+            NamespaceUncertainty::Object => (no_object(workload), GIVE_OBJECT, "this workload"),
+            NamespaceUncertainty::Contradiction(doubt) => return contradiction(*doubt, workload),
+        };
+        let identity = &self.policy.identity;
+        let message = format!("{fact}, and {subject} of policy `{identity}` depends on it");
+        let problem =
+            Diagnostic::error(Code::UnknownNamespace, message).at(workload.name_place(), label);
+        let problem = match at {
+            Some(at) => problem.at(self.policy.text.place(at), "this depends on the namespace"),
+            None => problem,
+        };
+        NotApplied::Undecided(Box::new(problem.help(help)))
+    }
 }
 
 fn no_name(workload: &Workload<'_>) -> String {

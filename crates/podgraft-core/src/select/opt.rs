@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
 use crate::outcome::{Skip, SkipCause};
-use crate::policy::{MetadataKey, OptFrom, OptRule, Policy};
+use crate::policy::{MetadataKey, OptFrom, OptRule};
 use crate::yaml::tree::NodeId;
 
-use super::namespaces::{NamespaceUncertainty, does_not_hold, undecided};
+use super::namespaces::NamespaceUncertainty;
 use super::{NotApplied, WorkloadFacts};
 
 /// Values that clearly mean no, whatever the policy accepts.
@@ -23,11 +23,8 @@ impl WorkloadFacts<'_, '_> {
 
     /// Whether a policy applies according to the marks. If both `optIn` and `optOut` hold, the one nearer to the pod
     /// wins, and at the same place `optOut`.
-    pub(super) fn check_opts(
-        &self,
-        policy: &Policy,
-        warnings: &mut Vec<Diagnostic>,
-    ) -> Result<(), NotApplied> {
+    pub(super) fn check_opts(&self, warnings: &mut Vec<Diagnostic>) -> Result<(), NotApplied> {
+        let policy = self.policy;
         if policy.opt_in.is_none() && policy.opt_out.is_none() {
             return Ok(());
         }
@@ -53,7 +50,7 @@ impl WorkloadFacts<'_, '_> {
             let unknown = unknown().filter(|_| asks_namespace(opt));
             return Err(match (opt_in_mark, unknown) {
                 (Some((from, value)), _) => self.other_value(opt, from, value).into(),
-                (None, Some(unknown)) => does_not_hold(policy, self.workload, unknown, warnings),
+                (None, Some(unknown)) => self.does_not_hold(unknown, warnings),
                 (None, None) => {
                     let reason = format!("not opted in: no `{}`", key_of(opt));
                     let skip = Skip::because(SkipCause::NotOptedIn, reason);
@@ -65,9 +62,9 @@ impl WorkloadFacts<'_, '_> {
         let is_open = opt_out_mark.is_none()
             && opted_in.is_none_or(|opted_in| opted_in >= OptFrom::Namespace);
         match unknown() {
-            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => Err(
-                undecided(policy, self.workload, unknown, "the `optOut`", None),
-            ),
+            Some(unknown) if is_open && policy.opt_out.as_ref().is_some_and(asks_namespace) => {
+                Err(self.undecided(unknown, "the `optOut`", None))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -105,14 +102,14 @@ impl WorkloadFacts<'_, '_> {
     }
 
     /// Whether the workload itself opts in, and does not opt out. No other conditions are considered.
-    pub(super) fn opts_in_only(&self, policy: &Policy) -> bool {
-        let Some(opt) = &policy.opt_in else {
+    pub(super) fn opts_in_only(&self) -> bool {
+        let Some(opt) = &self.policy.opt_in else {
             return false;
         };
         // A mark on the Namespace is for all workloads in it, not for this one in particular.
         let mark = self.find_mark(opt, None);
         let is_yes = mark.is_some_and(|(_, value)| opt.accepts(value));
-        is_yes && self.check_opts(policy, &mut Vec::new()).is_ok()
+        is_yes && self.check_opts(&mut Vec::new()).is_ok()
     }
 
     /// The byte range of the mark in the document.

@@ -20,6 +20,8 @@ const ANNOTATION_PREFIX: &str = "podgraft.dev/";
 /// A workload, and a container of it if the expression is for one.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadFacts<'f, 't> {
+    /// The policy whose expressions use them.
+    pub policy: &'f Policy,
     /// The workload.
     pub workload: &'f Workload<'t>,
     /// The baseline, which says what is left out.
@@ -77,8 +79,14 @@ impl Facts for WorkloadFacts<'_, '_> {
 
 impl<'f, 't> WorkloadFacts<'f, 't> {
     /// The facts for expressions about the workload as a whole.
-    pub fn new(workload: &'f Workload<'t>, base: &'f Baseline, inventory: &'f Inventory) -> Self {
+    pub fn new(
+        policy: &'f Policy,
+        workload: &'f Workload<'t>,
+        base: &'f Baseline,
+        inventory: &'f Inventory,
+    ) -> Self {
         WorkloadFacts {
+            policy,
             workload,
             base,
             container: None,
@@ -86,11 +94,11 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         }
     }
 
-    /// An evaluator for a policy's expressions, with what earlier ones kept.
-    pub(super) fn evaluator<'e>(&'e self, policy: &'e Policy) -> Evaluator<'e> {
+    /// An evaluator for the policy's expressions, with what earlier ones kept.
+    pub(crate) fn evaluator(&self) -> Evaluator<'_> {
         let container = self.container.and_then(Container::input_node);
-        Evaluator::new(&policy.params, &policy.variables, self)
-            .with_memory(self.base.memory(policy, container))
+        Evaluator::new(&self.policy.params, &self.policy.variables, self)
+            .with_memory(self.base.memory(self.policy, container))
     }
 
     fn name_of(&self, wanted: &LookupKey, namespace: Option<&String>) -> ObjectName {
