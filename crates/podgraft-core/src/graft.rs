@@ -43,12 +43,11 @@ pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::outcome::{FileReport, GeneratedObject, ObjectName};
 use crate::policy::Policy;
 use crate::record::lock::LockSet;
-use crate::source::Source;
 use crate::yaml::stream::chunks;
 use crate::yaml::tree::Tree;
 
 use companions::WrittenObjects;
-use document::{DocumentCaches, DocumentTask, unread};
+use document::{DocumentCaches, DocumentTask, ParsedDocument, unread};
 use records::MarkedWorkloads;
 pub use refusals::RENDER_FIRST;
 use refusals::{refuse_encoding, refuse_root};
@@ -307,12 +306,11 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
 ///
 /// # Errors
 /// If the records cannot be read, or what they name cannot be taken out.
-fn graft_document<'t>(
-    document: DocumentTask<'t>,
-    tree: &'t Tree<'t>,
-    source: &'t Source<'t>,
+fn graft_document(
+    document: ParsedDocument<'_>,
     memory: &mut DocumentCaches<'_>,
 ) -> Result<FileReport, Vec<Diagnostic>> {
+    let (tree, source) = (document.tree, document.source);
     if let Some(problem) = refuse_root(tree, source) {
         return Ok(FileReport {
             objects: 1,
@@ -320,19 +318,19 @@ fn graft_document<'t>(
         });
     }
     let found = find_objects(tree, document.setting.kinds);
-    let records = document.read_records(tree, source, &found)?;
-    let pair = document.take_out(tree, source, records.recorded, &found)?;
+    let records = document.read_records(&found)?;
+    let pair = document.take_out(records.recorded, &found)?;
     let stripped = pair.parse_stripped()?;
     if document.setting.mode == GraftMode::ListGenerated {
-        return Ok(document.list_generated(&pair, stripped.as_ref(), found));
+        return Ok(pair.list_generated(stripped.as_ref(), found));
     }
-    let mut plan = document.plan_all(&pair, stripped.as_ref(), found);
-    document.write_all(&pair, &mut plan, &mut memory.written);
-    document.prove_all(&pair, &mut plan, &mut memory.written);
-    let mut layout = document.lay_out(&pair, plan, &mut memory.lines);
+    let mut plan = pair.plan_all(stripped.as_ref(), found);
+    pair.write_all(&mut plan, &mut memory.written);
+    pair.prove_all(&mut plan, &mut memory.written);
+    let mut layout = pair.lay_out(plan, &mut memory.lines);
     layout.check(tree, source);
-    let mut report = layout.into_report(&document, source);
-    report.list_metadata = document.list_metadata(tree);
+    let mut report = layout.into_report(document);
+    report.list_metadata = document.list_metadata();
     report.has_empty_list = has_empty_list(tree);
     report.dropped = records.dropped;
     report.rooms = records.rooms;

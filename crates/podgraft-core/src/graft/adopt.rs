@@ -22,25 +22,19 @@ use crate::record::{
     Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RecordedValue, VERSION, digest,
     restore_order,
 };
-use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::parse::parse;
-use crate::yaml::tree::Tree;
 
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 
-impl<'a> DocumentTask<'a> {
+impl<'t> ParsedDocument<'t> {
     /// Adds a record to each workload without one, for the given policies that find everything in place. `adopt`
     /// considers all given policies, other runs those that the marker names.
-    pub(super) fn adopt_unrecorded<'t>(
+    pub(super) fn adopt_unrecorded(
         &self,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
         found: &[DocumentContent],
         recorded: &mut Vec<RecordedObject<'t>>,
-    ) where
-        'a: 't,
-    {
+    ) {
         let options = self.setting.options;
         let may_adopt = options.lock && !options.take_out.is_undo();
         if !may_adopt || !(options.adopt || self.is_marked()) || !self.has_records() {
@@ -51,29 +45,21 @@ impl<'a> DocumentTask<'a> {
                 .iter()
                 .all(|recorded_object| recorded_object.node != object.node)
             {
-                recorded.extend(self.adopted_object(object, tree, source));
+                recorded.extend(self.adopted_object(object));
             }
         }
-        recorded.sort_by_key(|recorded_object| tree.span(recorded_object.node).start);
+        recorded.sort_by_key(|recorded_object| self.tree.span(recorded_object.node).start);
     }
 
     /// Returns a record for an object that has none. `None` if no policy can be adopted.
-    fn adopted_object<'t>(
-        &self,
-        object: &Object,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> Option<RecordedObject<'t>>
-    where
-        'a: 't,
-    {
-        let workload = self.read_workload(object, tree, source)?;
+    fn adopted_object(&self, object: &Object) -> Option<RecordedObject<'t>> {
+        let workload = self.read_workload(object)?;
         let mark = workload.workload_annotation(MARKER);
         let may_adopt = mark.is_some() || self.setting.options.adopt;
         if !self.is_wanted(&workload) || !may_adopt {
             return None;
         }
-        let value = RecordedValue::of(tree, object.node)?;
+        let value = RecordedValue::of(self.tree, object.node)?;
         if has_twin_containers(workload.tree, workload.pod_spec) {
             return None;
         }
@@ -123,8 +109,6 @@ impl<'a> DocumentTask<'a> {
     /// or a text that somebody else had joined. Returns whether there were any.
     pub(super) fn revoke_adoptions(
         &self,
-        source: &Source<'_>,
-        tree: &Tree<'_>,
         recorded: &mut Vec<RecordedObject<'_>>,
         stripped: &StrippedDocument,
     ) -> bool {
@@ -134,7 +118,7 @@ impl<'a> DocumentTask<'a> {
         {
             return false;
         }
-        let has_revoked = self.change_each(source, tree, recorded, stripped, |recorded, base| {
+        let has_revoked = self.change_each(recorded, stripped, |recorded, base| {
             self.revoke_in(recorded, base)
         });
         recorded.retain(|recorded_object| !recorded_object.record.policies.is_empty());
@@ -168,8 +152,6 @@ impl<'a> DocumentTask<'a> {
     /// Calls `change` for each recorded workload, with its stripped form. Returns whether one returned `true`.
     pub(super) fn change_each(
         &self,
-        source: &Source<'_>,
-        tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
         mut change: impl FnMut(&mut RecordedObject<'_>, &StrippedWorkload<'_>) -> bool,
@@ -177,8 +159,8 @@ impl<'a> DocumentTask<'a> {
         let Ok(base_tree) = parse(&stripped.text) else {
             return false;
         };
-        let base_source = source.with_text(&stripped.text);
-        let objects = find_objects(tree, self.setting.kinds);
+        let base_source = self.source.with_text(&stripped.text);
+        let objects = find_objects(self.tree, self.setting.kinds);
         let bases = find_objects(&base_tree, self.setting.kinds);
         let mut has_changed = false;
         for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
@@ -190,30 +172,31 @@ impl<'a> DocumentTask<'a> {
             let Some(base) = base else {
                 continue;
             };
-            if let Some(workload) = self.read_workload(base, &base_tree, &base_source) {
+            let document = self.task.parsed(&base_tree, &base_source);
+            if let Some(workload) = document.read_workload(base) {
                 has_changed |= change(recorded_object, &StrippedWorkload { workload, taken });
             }
         }
         has_changed
     }
 
-    pub(super) fn planned<'t>(
+    pub(super) fn planned<'w>(
         &self,
-        workload: &Workload<'t>,
+        workload: &Workload<'w>,
         earlier: Option<&EarlierRun<'_>>,
-    ) -> WorkloadPlan<'t> {
+    ) -> WorkloadPlan<'w> {
         let setting = self.setting;
         let (options, inventory) = (setting.options, setting.inventory);
         plan(workload, setting.policies, options, inventory, earlier)
     }
 
     /// Plans a stripped workload again.
-    pub(super) fn planned_again<'t>(
+    pub(super) fn planned_again<'w>(
         &self,
         recorded_object: &RecordedObject<'_>,
-        base: &StrippedWorkload<'t>,
+        base: &StrippedWorkload<'w>,
         adopting: Option<Vec<String>>,
-    ) -> WorkloadPlan<'t> {
+    ) -> WorkloadPlan<'w> {
         let earlier = EarlierRun {
             record: recorded_object.record.clone(),
             is_annotated: recorded_object.is_annotated,

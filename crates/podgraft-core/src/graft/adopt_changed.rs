@@ -7,20 +7,17 @@ use crate::plan::WorkloadPlan;
 use crate::plan::draft_paths::{DraftPaths, RecordedPlaces};
 use crate::plan::removal::{Drift, DriftHandling};
 use crate::record::{ReplacedValue, digest, rest_below};
-use crate::source::Source;
 use crate::undo::{RecordedObject, StrippedDocument};
-use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::tree::NodeId;
 
 use super::adopt::{StrippedWorkload, adopted};
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 
-impl DocumentTask<'_> {
+impl ParsedDocument<'_> {
     /// Updates the records where somebody changed a value to what a given policy now wants, and adds the policies
     /// that `adopt` takes over. Returns whether a record changed.
     pub(super) fn adopt_changed(
         &self,
-        source: &Source<'_>,
-        tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         stripped: &StrippedDocument,
     ) -> bool {
@@ -29,22 +26,22 @@ impl DocumentTask<'_> {
         if !is_changed && !self.setting.options.adopt {
             return false;
         }
-        let has_adopted = self.change_each(source, tree, recorded, stripped, |recorded, base| {
-            self.adopt_into(recorded, base, tree)
+        let has_adopted = self.change_each(recorded, stripped, |recorded, base| {
+            self.adopt_into(recorded, base)
         });
         if !is_changed {
             return has_adopted;
         }
         // What a policy wants may depend on the value itself. So the changed values are taken out, too.
         let mut assumed = Vec::new();
-        let has_planned = self.change_each_forced(source, tree, recorded, |recorded, base| {
-            self.adopt_planned(recorded, base, tree, &mut assumed)
+        let has_planned = self.change_each_forced(recorded, |recorded, base| {
+            self.adopt_planned(recorded, base, &mut assumed)
         });
         if assumed.is_empty() {
             return has_adopted | has_planned;
         }
-        let has_confirmed = self.change_each_forced(source, tree, recorded, |recorded, base| {
-            self.confirm_originals(recorded, base, tree, &mut assumed)
+        let has_confirmed = self.change_each_forced(recorded, |recorded, base| {
+            self.confirm_originals(recorded, base, &mut assumed)
         });
         for assumed in assumed.iter().filter(|assumed| !assumed.is_confirmed) {
             let mut recorded = recorded.iter_mut();
@@ -58,16 +55,14 @@ impl DocumentTask<'_> {
         has_adopted | has_planned | has_confirmed
     }
 
-    /// Calls `change` like [`DocumentTask::change_each`], with documents that what somebody changed is taken out of, too.
+    /// Calls `change` like [`ParsedDocument::change_each`], with documents that what somebody changed is taken out of, too.
     fn change_each_forced(
         &self,
-        source: &Source<'_>,
-        tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         change: impl FnMut(&mut RecordedObject<'_>, &StrippedWorkload<'_>) -> bool,
     ) -> bool {
-        let forced = self.strip_with(tree, recorded, |_| DriftHandling::Force);
-        forced.is_ok_and(|forced| self.change_each(source, tree, recorded, &forced, change))
+        let forced = self.strip_with(recorded, |_| DriftHandling::Force);
+        forced.is_ok_and(|forced| self.change_each(recorded, &forced, change))
     }
 
     /// Updates a record where somebody changed a value to what its policy puts there again after it was removed.
@@ -76,12 +71,11 @@ impl DocumentTask<'_> {
         &self,
         recorded_object: &mut RecordedObject<'_>,
         base: &StrippedWorkload<'_>,
-        tree: &Tree<'_>,
         assumed: &mut Vec<AssumedOriginal>,
     ) -> bool {
         let planned = self.planned_again(recorded_object, base, None);
         let paths = recorded_object.record.paths();
-        let current = RecordedPlaces::of(tree, recorded_object.node, paths.clone());
+        let current = RecordedPlaces::of(self.tree, recorded_object.node, paths.clone());
         let paths = DraftPaths::of(paths);
         let mut has_adopted = false;
         // Another policy is put back as it is, with what was changed.
@@ -113,12 +107,11 @@ impl DocumentTask<'_> {
         &self,
         recorded_object: &mut RecordedObject<'_>,
         base: &StrippedWorkload<'_>,
-        tree: &Tree<'_>,
         assumed: &mut [AssumedOriginal],
     ) -> bool {
         let planned = self.planned_again(recorded_object, base, None);
         let (node, paths) = (recorded_object.node, recorded_object.record.paths());
-        let current = RecordedPlaces::of(tree, node, paths.clone());
+        let current = RecordedPlaces::of(self.tree, node, paths.clone());
         let paths = DraftPaths::of(paths);
         let mut has_confirmed = false;
         for assumed in assumed.iter_mut().filter(|assumed| assumed.node == node) {
@@ -138,7 +131,6 @@ impl DocumentTask<'_> {
         &self,
         recorded_object: &mut RecordedObject<'_>,
         base: &StrippedWorkload<'_>,
-        tree: &Tree<'_>,
     ) -> bool {
         let planned = self.planned_again(recorded_object, base, None);
         let mut has_adopted = note_changed(recorded_object, base, &planned);
@@ -147,7 +139,7 @@ impl DocumentTask<'_> {
             return has_adopted;
         }
         let (node, paths) = (recorded_object.node, recorded_object.record.paths());
-        let places = RecordedPlaces::of(tree, node, paths);
+        let places = RecordedPlaces::of(self.tree, node, paths);
         for report in &planned.policies {
             if recorded_object.record.policy(&report.policy).is_some() {
                 continue;

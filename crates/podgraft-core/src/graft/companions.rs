@@ -16,11 +16,9 @@ use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::DocumentTask;
 use super::layout::DocumentLayout;
 use super::pending::PendingWorkload;
 use super::recorded::RecordedDocument;
-use super::write::refuse_ambiguity;
 
 /// A generated object that is not written yet, and its position.
 pub(super) struct UnwrittenCompanion {
@@ -98,12 +96,11 @@ fn behind_workload_edits(
     Ok(text)
 }
 
-impl DocumentTask<'_> {
+impl RecordedDocument<'_> {
     /// Places the companions of a workload in the text, behind the workload's own edits.
     pub(super) fn place_companions(
         &self,
         layout: &mut DocumentLayout<'_>,
-        pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
         edits: &Range<usize>,
     ) {
@@ -115,7 +112,7 @@ impl DocumentTask<'_> {
             let beside = self.beside(workload);
             let companion = in_folder_of(workload, companion.clone());
             let report = &mut layout.report;
-            let written = refuse_ambiguity(pair, workload).and_then(|()| {
+            let written = self.refuse_ambiguity(workload).and_then(|()| {
                 let written = beside.write(workload.tree, &companion.object, &mut layout.styles);
                 let own_edits = &report.edits[edits.clone()];
                 written

@@ -12,12 +12,11 @@ use crate::outcome::{Outcome, PolicyReport, WorkloadReport};
 use crate::source::{LineCounter, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
-use crate::yaml::tree::Tree;
 use crate::yaml::value::to_value;
 
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 
-impl DocumentTask<'_> {
+impl ParsedDocument<'_> {
     /// Describes a workload, whatever happened to it.
     pub(super) fn describe(
         &self,
@@ -34,7 +33,7 @@ impl DocumentTask<'_> {
             namespace: workload.namespace.clone(),
             states_namespace: workload.states_namespace(),
             name: workload.name.clone(),
-            line: self.line_of(workload.tree, workload.object.node, lines),
+            line: self.line_of(workload.object.node, lines),
             // The lines of other list items, and of documents behind `...`, must not be shown: they are other objects,
             // perhaps Secrets.
             extent: match is_alone {
@@ -78,7 +77,8 @@ impl DocumentTask<'_> {
     }
 
     /// Returns `metadata` of the document if it is a List and the run asks for views.
-    pub(super) fn list_metadata(&self, tree: &Tree<'_>) -> Option<serde_json::Value> {
+    pub(super) fn list_metadata(&self) -> Option<serde_json::Value> {
+        let tree = self.tree;
         let root = tree.follow(*tree.roots().first()?);
         let is_list = tree
             .scalar(tree.get(root, "kind")?)
@@ -90,14 +90,14 @@ impl DocumentTask<'_> {
     }
 
     /// Adds the views of the workloads after the edits, read from the edited text.
-    pub(super) fn add_views(&self, workloads: &mut [WorkloadReport], text: &str, edits: &[Edit]) {
-        let edited = String::from_utf8_lossy(&splice(text.as_bytes(), edits)).into_owned();
+    pub(super) fn add_views(&self, workloads: &mut [WorkloadReport], edits: &[Edit]) {
+        let edited =
+            String::from_utf8_lossy(&splice(self.source.text.as_bytes(), edits)).into_owned();
         let Ok(output) = &parse(&edited) else { return };
         let source = Source::new(std::sync::Arc::clone(self.setting.name), output.text());
-        let views = objects_in(output, self.setting.kinds).filter_map(|object| {
-            let workload = self.read_workload(&object, output, &source)?;
-            Some(view_of(&workload))
-        });
+        let document = self.task.parsed(output, &source);
+        let views = objects_in(output, self.setting.kinds)
+            .filter_map(|object| Some(view_of(&document.read_workload(&object)?)));
         let mut views: Vec<WorkloadView> = views.collect();
         for workload in workloads
             .iter_mut()

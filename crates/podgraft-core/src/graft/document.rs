@@ -1,5 +1,6 @@
 //! One document of a run: its position, and the parsing of its text.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
@@ -42,7 +43,32 @@ impl<'a> DocumentCaches<'a> {
     }
 }
 
+/// A document with its tree.
+#[derive(Clone, Copy)]
+pub(super) struct ParsedDocument<'t> {
+    pub task: DocumentTask<'t>,
+    pub tree: &'t Tree<'t>,
+    pub source: &'t Source<'t>,
+}
+
+impl<'t> Deref for ParsedDocument<'t> {
+    type Target = DocumentTask<'t>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.task
+    }
+}
+
 impl<'a> DocumentTask<'a> {
+    /// The document with a tree: its own, or that of another form of its text.
+    pub(super) fn parsed(self, tree: &'a Tree<'a>, source: &'a Source<'a>) -> ParsedDocument<'a> {
+        ParsedDocument {
+            task: self,
+            tree,
+            source,
+        }
+    }
+
     /// Whether a document without workloads must be parsed, by its apparent kind.
     pub(super) fn is_read_all_the_same(&self, kind: Option<&[u8]>) -> bool {
         let options = self.setting.options;
@@ -84,7 +110,7 @@ impl<'a> DocumentTask<'a> {
         source: &Source<'_>,
         memory: &mut DocumentCaches<'_>,
     ) -> FileReport {
-        let report = graft_document(*self, tree, source, memory);
+        let report = graft_document(self.parsed(tree, source), memory);
         FileReport {
             documents: tree.roots().len(),
             ..report.unwrap_or_else(FileReport::of_problems)

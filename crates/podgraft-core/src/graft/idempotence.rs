@@ -126,7 +126,7 @@ impl DocumentTask<'_> {
         let [DocumentContent::Object(object)] = found.as_slice() else {
             return None;
         };
-        let result = self.read_workload(object, &tree, &source)?;
+        let result = self.parsed(&tree, &source).read_workload(object)?;
         let options = Options {
             brief: false,
             // Another name in the mark is no change by a policy.

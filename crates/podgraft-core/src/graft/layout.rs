@@ -19,13 +19,11 @@ use crate::yaml::tree::{NodeId, Tree};
 use super::check::check;
 use super::companions::merge;
 use super::companions::{UnwrittenCompanion, with_companions, written_beside};
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 use super::objects::OtherObject;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::prune::generated;
 use super::recorded::RecordedDocument;
-use super::records::report_record_changes;
-use super::write::draft_of;
 
 /// The result of a document; see the module's documentation.
 pub(super) struct DocumentLayout<'t> {
@@ -41,19 +39,15 @@ pub(super) struct DocumentLayout<'t> {
     pub styles: ListStyles,
 }
 
-impl<'a> DocumentTask<'a> {
+impl<'t> RecordedDocument<'t> {
     /// Assembles the plans and the edits.
-    pub(super) fn lay_out<'t>(
+    pub(super) fn lay_out(
         &self,
-        pair: &RecordedDocument<'t>,
         plan: Plan<'t>,
         lines: &mut LineCounter<'_>,
-    ) -> DocumentLayout<'t>
-    where
-        'a: 't,
-    {
+    ) -> DocumentLayout<'t> {
         let mut layout = DocumentLayout {
-            report: FileReport::of_problems(pair.notes()),
+            report: FileReport::of_problems(self.notes()),
             drafts: Vec::new(),
             companions: Vec::new(),
             given_back: Vec::new(),
@@ -64,39 +58,36 @@ impl<'a> DocumentTask<'a> {
         let mut others = plan.others.into_iter().peekable();
         for (at, pending) in plan.pending.into_iter().enumerate() {
             while let Some((_, other)) = others.next_if(|(before, _)| *before <= at) {
-                layout.add_other(other, self, pair, lines);
+                layout.add_other(other, self, lines);
             }
-            self.lay_out_workload(&mut layout, pair, pending, lines);
+            self.lay_out_workload(&mut layout, pending, lines);
         }
         for (_, other) in others {
-            layout.add_other(other, self, pair, lines);
+            layout.add_other(other, self, lines);
         }
         layout.report.diagnostics.extend(plan.problems);
         layout
     }
 
-    fn lay_out_workload<'t>(
+    fn lay_out_workload(
         &self,
         layout: &mut DocumentLayout<'t>,
-        pair: &RecordedDocument<'t>,
         mut pending: PendingWorkload<'t>,
         lines: &mut LineCounter<'_>,
-    ) where
-        'a: 't,
-    {
+    ) {
         let edits = layout.add_edits(std::mem::take(&mut pending.edits));
         if pending.is_base() {
             layout.given_back.push(edits.clone());
         }
-        layout.add_record(self.recorded_workload(pair, &pending), &pending, &edits);
+        layout.add_record(self.recorded_workload(&pending), &pending, &edits);
         if !edits.is_empty() {
-            report_record_changes(pair, &mut pending);
+            self.report_record_changes(&mut pending);
         }
         let mut described =
-            (!self.setting.options.brief).then(|| self.describe_changed(pair, &pending, lines));
+            (!self.setting.options.brief).then(|| self.describe_changed(&pending, lines));
         let problems = std::mem::take(&mut pending.problems);
         layout.report.diagnostics.extend(problems);
-        self.place_companions(layout, pair, &pending, &edits);
+        self.place_companions(layout, &pending, &edits);
         if let Some(described) = &mut described {
             let (mut policies, places) = (pending.policies, self.setting.options.places);
             if places {
@@ -119,15 +110,11 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Returns what the lock file is to say about a workload. `None` if the lock file has no part in it.
-    fn recorded_workload(
-        &self,
-        pair: &RecordedDocument<'_>,
-        pending: &PendingWorkload<'_>,
-    ) -> Option<RecordedWorkload> {
+    fn recorded_workload(&self, pending: &PendingWorkload<'_>) -> Option<RecordedWorkload> {
         let workload = &pending.workload;
         let beside = pending.beside.as_ref()?;
-        let recorded = pair.position(workload.object.node);
-        let from = recorded.and_then(|at| pair.recorded[at].from.clone());
+        let recorded = self.position(workload.object.node);
+        let from = recorded.and_then(|at| self.recorded[at].from.clone());
         let is_locked = self.setting.options.lock || from.is_some();
         is_locked.then(|| RecordedWorkload {
             kind: workload.object.kind.clone(),
@@ -141,13 +128,12 @@ impl<'a> DocumentTask<'a> {
 
     fn describe_changed(
         &self,
-        pair: &RecordedDocument<'_>,
         pending: &PendingWorkload<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
         let patch = || match &pending.wanted {
             DesiredState::Base(Some(_)) => {
-                let draft = draft_of(pending, pair).ok().flatten();
+                let draft = self.draft_of(pending).ok().flatten();
                 draft.map(|draft| patch_of(&draft))
             }
             _ => pending.draft().map(patch_of),
@@ -167,8 +153,7 @@ impl<'t> DocumentLayout<'t> {
     fn add_other(
         &mut self,
         other: OtherObject,
-        document: &DocumentTask<'_>,
-        pair: &RecordedDocument<'_>,
+        document: &ParsedDocument<'_>,
         lines: &mut LineCounter<'_>,
     ) {
         self.report.diagnostics.extend(other.problems);
@@ -178,7 +163,7 @@ impl<'t> DocumentLayout<'t> {
         let none = self.report.edits.len()..self.report.edits.len();
         self.report.workloads.push(WorkloadReport {
             edits: none,
-            ..document.describe_without_template(object, pair.tree, lines)
+            ..document.describe_without_template(object, lines)
         });
     }
 
@@ -229,11 +214,7 @@ impl<'t> DocumentLayout<'t> {
     }
 
     /// Returns the report, with byte ranges of the file.
-    pub(super) fn into_report(
-        self,
-        document: &DocumentTask<'_>,
-        source: &Source<'_>,
-    ) -> FileReport {
+    pub(super) fn into_report(self, document: ParsedDocument<'_>) -> FileReport {
         let mut report = self.report;
         let is_changed = !report.edits.is_empty() || !self.companions.is_empty();
         // The views after the edits are not computed for documents with records.
@@ -241,7 +222,7 @@ impl<'t> DocumentLayout<'t> {
         if is_drawn && is_changed && !report.is_refused() {
             let placed = self.companions.iter().map(|companion| &companion.placed);
             let (merged, _) = merge(&report.edits, 0, placed);
-            document.add_views(&mut report.workloads, source.text, &merged);
+            document.add_views(&mut report.workloads, &merged);
         }
         let start = document.start;
         let edits = report.edits.into_iter();

@@ -12,7 +12,6 @@ use crate::undo::{StrippedDocument, comments_in, compose, strip};
 use crate::yaml::parse::{parse, reparse};
 use crate::yaml::splice::{Edit, changes_of, splice_text};
 
-use super::document::DocumentTask;
 use super::pending::PendingWorkload;
 use super::recorded::RecordedDocument;
 use super::verify_undo::{flatten_edits, is_planned};
@@ -20,20 +19,16 @@ use super::verify_undo::{flatten_edits, is_planned};
 /// The most pieces of text that are tried in a document; each is parsed.
 const MAX_PIECES: usize = 32;
 
-impl DocumentTask<'_> {
+impl RecordedDocument<'_> {
     /// Changes the edits of workloads so that what comes back has its own text. Returns whether there was any. The noted
     /// text differences do not fit any more then.
-    pub(super) fn give_back_lost_text(
-        &self,
-        pair: &RecordedDocument<'_>,
-        pending: &mut [PendingWorkload<'_>],
-    ) -> bool {
-        let Some(edits) = self.edits_with_own_text(pair, pending) else {
+    pub(super) fn give_back_lost_text(&self, pending: &mut [PendingWorkload<'_>]) -> bool {
+        let Some(edits) = self.edits_with_own_text(pending) else {
             return false;
         };
         let starts: Vec<usize> = pending
             .iter()
-            .map(|entry| pair.tree.span(entry.workload.object.node).start)
+            .map(|entry| self.tree.span(entry.workload.object.node).start)
             .collect();
         pending.iter_mut().for_each(|entry| entry.edits.clear());
         for edit in edits {
@@ -45,15 +40,11 @@ impl DocumentTask<'_> {
     }
 
     /// The edits of all workloads, with those that give back text. `None` if there are none of these.
-    fn edits_with_own_text(
-        &self,
-        pair: &RecordedDocument<'_>,
-        pending: &[PendingWorkload<'_>],
-    ) -> Option<Vec<Edit>> {
+    fn edits_with_own_text(&self, pending: &[PendingWorkload<'_>]) -> Option<Vec<Edit>> {
         let edits = flatten_edits(pending);
-        let output = splice_text(pair.source.text, &edits);
-        let tree = reparse(pair.tree, &output, &changes_of(&edits)).ok()?;
-        let entries = self.entries_of_objects(pair, pending);
+        let output = splice_text(self.source.text, &edits);
+        let tree = reparse(self.tree, &output, &changes_of(&edits)).ok()?;
+        let entries = self.entries_of_objects(pending);
         let mut recorded = self.recorded_after(&tree, &entries);
         for object in &mut recorded {
             object.record.text = None;
@@ -63,11 +54,11 @@ impl DocumentTask<'_> {
             DriftHandling::Leave
         })
         .ok()?;
-        let given_back = text_to_give_back(pair, pending, &output, &undone);
+        let given_back = text_to_give_back(self, pending, &output, &undone);
         let result = splice_text(&output, &given_back);
         let is_right =
-            !given_back.is_empty() && has_each_comment_once(&result, &output, pair.original());
-        is_right.then(|| compose(pair.source.text.len(), &edits, &given_back))
+            !given_back.is_empty() && has_each_comment_once(&result, &output, self.original());
+        is_right.then(|| compose(self.source.text.len(), &edits, &given_back))
     }
 }
 

@@ -10,10 +10,10 @@ use crate::options::PodTemplatePath;
 use crate::outcome::{FileReport, Outcome, PlacedObject, Skip, SkipCause, WorkloadReport};
 use crate::plan;
 use crate::policy::schema::nearest;
-use crate::source::{LineCounter, Source};
+use crate::source::{LineCounter, Place};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 use super::recorded::RecordedDocument;
 use super::refusals::{duplicate_in, not_rendered, refuse_pod, refuse_workload, untyped};
 
@@ -39,30 +39,48 @@ impl ObjectClass<'_> {
     }
 }
 
-impl<'a> DocumentTask<'a> {
-    /// Classifies an object of the document.
-    pub(super) fn see<'t>(
+impl RecordedDocument<'_> {
+    /// Reports the objects that policies would generate for the workloads of a document. Writes nothing. `stripped` is
+    /// the stripped form of a document with records: what an earlier run injected does not decide.
+    pub(super) fn list_generated(
         &self,
-        found: DocumentContent,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> ObjectClass<'t>
-    where
-        'a: 't,
-    {
+        stripped: Option<&Tree<'_>>,
+        found: Vec<DocumentContent>,
+    ) -> FileReport {
+        let (tree, source, found) = match stripped {
+            Some(tree) => {
+                let source = self.source.with_text(&self.stripped.text);
+                (tree, source, find_objects(tree, self.setting.kinds))
+            }
+            None => (self.tree, self.source.with_text(self.source.text), found),
+        };
+        let document = self.task.parsed(tree, &source);
+        let mut report = FileReport::default();
+        for found in found {
+            let ObjectClass::Workload(workload) = document.see(found) else {
+                continue;
+            };
+            self.note_generated(&workload, &mut report);
+        }
+        report
+    }
+}
+
+impl<'t> ParsedDocument<'t> {
+    /// Classifies an object of the document.
+    pub(super) fn see(&self, found: DocumentContent) -> ObjectClass<'t> {
+        let (tree, source) = (self.tree, self.source);
         let object = match found {
             DocumentContent::Object(object) => object,
             DocumentContent::Untyped { list_kind, node } => {
-                let place = source.place(tree.span(node));
-                return ObjectClass::of_problem(untyped(&list_kind, place));
+                return ObjectClass::of_problem(untyped(&list_kind, self.place_of(node)));
             }
         };
         let Some(pod_kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
-            return ObjectClass::Other(self.see_other(&object, tree, source));
+            return ObjectClass::Other(self.see_other(&object));
         };
         if let Some(node) = find_template_braces(tree, object.node) {
-            let place = source.place(tree.span(node));
-            return ObjectClass::of_problem(not_rendered(place));
+            return ObjectClass::of_problem(not_rendered(self.place_of(node)));
         }
         let namespace = self.setting.options.namespace_in(self.setting.name);
         match Workload::read(tree, source, object.clone(), pod_kind, namespace) {
@@ -70,7 +88,7 @@ impl<'a> DocumentTask<'a> {
             Err(PodTemplateError::Absent) => {
                 let problem = duplicate_on_path(tree, &object, pod_kind)
                     .map(|key| duplicate_in(tree, key, source))
-                    .or_else(|| self.misplaced_template(&object, tree, source));
+                    .or_else(|| self.misplaced_template(&object));
                 ObjectClass::Other(OtherObject {
                     problems: problem.into_iter().collect(),
                     without_template: Some(object),
@@ -79,16 +97,15 @@ impl<'a> DocumentTask<'a> {
             Err(PodTemplateError::WrongShape(node)) => {
                 let message = format!("the pod template of this {} is not a mapping", object.kind);
                 let problem = Diagnostic::error(Code::Invalid, message);
-                let place = source.place(tree.span(node));
-                ObjectClass::of_problem(problem.at(place, "expected a mapping"))
+                ObjectClass::of_problem(problem.at(self.place_of(node), "expected a mapping"))
             }
         }
     }
 
-    fn see_other(&self, object: &Object, tree: &Tree<'_>, source: &Source<'_>) -> OtherObject {
+    fn see_other(&self, object: &Object) -> OtherObject {
         let is_linted = self.setting.options.lint;
-        let mistake = is_linted.then(|| api_service(object, tree, source));
-        let unknown = self.unknown_kind(object, tree, source);
+        let mistake = is_linted.then(|| self.api_service(object));
+        let unknown = self.unknown_kind(object);
         OtherObject {
             problems: mistake.flatten().into_iter().chain(unknown).collect(),
             without_template: None,
@@ -97,15 +114,10 @@ impl<'a> DocumentTask<'a> {
 
     /// A note about an object of an unknown kind with something like a pod template: a warning if `--pod-template` has
     /// nearly this kind, for then it was meant.
-    fn unknown_kind(
-        &self,
-        object: &Object,
-        tree: &Tree<'_>,
-        source: &Source<'_>,
-    ) -> Option<Diagnostic> {
-        let found = find_pod_template(tree, object.node)?;
+    fn unknown_kind(&self, object: &Object) -> Option<Diagnostic> {
+        let found = find_pod_template(self.tree, object.node)?;
         let (api_version, kind) = (&object.api_version, &object.kind);
-        let at = source.place(tree.span(object.node));
+        let at = self.place_of(object.node);
         if found.is_in_list {
             let message = format!(
                 "this {kind} of {api_version} seems to contain pod templates in the list `{}`, into \
@@ -148,17 +160,12 @@ impl<'a> DocumentTask<'a> {
 
     /// A warning if `--pod-template` has the kind with a path that leads nowhere, and the object has something like a pod
     /// template in another place. An object without one may be right.
-    fn misplaced_template(
-        &self,
-        object: &Object,
-        tree: &Tree<'_>,
-        source: &Source<'_>,
-    ) -> Option<Diagnostic> {
+    fn misplaced_template(&self, object: &Object) -> Option<Diagnostic> {
         let mut declared = self.setting.options.pod_templates.iter();
         let declared = declared.find(|row| {
             row.kind == object.kind && group_of(&row.api_version) == group_of(&object.api_version)
         })?;
-        let found = find_pod_template(tree, object.node);
+        let found = find_pod_template(self.tree, object.node);
         let path = written_path(&found.filter(|found| !found.is_in_list)?);
         let given = declared.path.join(".");
         let message = format!(
@@ -167,32 +174,7 @@ impl<'a> DocumentTask<'a> {
         );
         let help = format!("did you mean `{path}`?");
         let problem = Diagnostic::warning(Code::UnknownKind, message).help(help);
-        Some(problem.at(source.place(tree.span(object.node)), "left unchanged"))
-    }
-
-    /// Reports the objects that policies would generate for the workloads of a document. Writes nothing. `stripped` is
-    /// the stripped form of a document with records: what an earlier run injected does not decide.
-    pub(super) fn list_generated(
-        &self,
-        pair: &RecordedDocument<'_>,
-        stripped: Option<&Tree<'_>>,
-        found: Vec<DocumentContent>,
-    ) -> FileReport {
-        let (tree, source, found) = match stripped {
-            Some(tree) => {
-                let source = pair.source.with_text(&pair.stripped.text);
-                (tree, source, find_objects(tree, self.setting.kinds))
-            }
-            None => (pair.tree, pair.source.with_text(pair.source.text), found),
-        };
-        let mut report = FileReport::default();
-        for found in found {
-            let ObjectClass::Workload(workload) = self.see(found, tree, &source) else {
-                continue;
-            };
-            self.note_generated(&workload, &mut report);
-        }
-        report
+        Some(problem.at(self.place_of(object.node), "left unchanged"))
     }
 
     fn note_generated(&self, workload: &Workload<'_>, report: &mut FileReport) {
@@ -224,17 +206,16 @@ impl<'a> DocumentTask<'a> {
     pub(super) fn describe_without_template(
         &self,
         object: Object,
-        tree: &Tree<'_>,
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
-        let text = |key| object.metadata_text(tree, key);
+        let text = |key| object.metadata_text(self.tree, key);
         let of_run = || self.setting.options.namespace_in(self.setting.name);
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
         let document = self.start..self.start + self.bytes.len();
         WorkloadReport {
             name: text("name").unwrap_or_default().to_owned(),
             namespace: text("namespace").or_else(of_run).map(str::to_owned),
-            line: self.line_of(tree, object.node, lines),
+            line: self.line_of(object.node, lines),
             api_version: object.api_version,
             kind: object.kind,
             document: document.clone(),
@@ -244,13 +225,40 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    pub(super) fn line_of(
-        &self,
-        tree: &Tree<'_>,
-        node: NodeId,
-        lines: &mut LineCounter<'_>,
-    ) -> usize {
-        lines.line_at(self.in_run + tree.start(node))
+    pub(super) fn line_of(&self, node: NodeId, lines: &mut LineCounter<'_>) -> usize {
+        lines.line_at(self.in_run + self.tree.start(node))
+    }
+
+    pub(super) fn place_of(&self, node: NodeId) -> Place {
+        self.source.place(self.tree.span(node))
+    }
+
+    /// Checks that the name of an APIService is `<version>.<group>`, by which it is looked up. Source:
+    /// <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
+    /// kube-aggregator, which wants `spec.version + "." + spec.group`.
+    fn api_service(&self, object: &Object) -> Option<Diagnostic> {
+        if object.kind != API_SERVICE || group_of(&object.api_version) != "apiregistration.k8s.io" {
+            return None;
+        }
+        let tree = self.tree;
+        let under = |key: &str, field: &str| tree.get(tree.get(object.node, key)?, field);
+        let text = |node| tree.scalar(node).unwrap_or_default();
+        let name = under("metadata", "name")?;
+        let group = under("spec", "group").map(text).unwrap_or_default();
+        let wanted = format!(
+            "{}.{group}",
+            under("spec", "version").map(text).unwrap_or_default()
+        );
+        if text(name) == wanted {
+            return None;
+        }
+        let message = format!(
+            "the name of the APIService `{}` does not match its version and group",
+            text(name)
+        );
+        let problem = Diagnostic::error(Code::WrongName, message);
+        let problem = problem.at(self.place_of(name), "this name");
+        Some(problem.help(format!("rename it to `{wanted}`")))
     }
 }
 
@@ -271,34 +279,3 @@ fn is_slip(declared: &PodTemplatePath, object: &Object) -> bool {
 }
 
 pub(super) const API_SERVICE: &str = "APIService";
-
-/// Checks that the name of an APIService is `<version>.<group>`, by which it is looked up. Source:
-/// <https://kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer/> and the validation of
-/// kube-aggregator, which wants `spec.version + "." + spec.group`.
-pub(super) fn api_service(
-    object: &Object,
-    tree: &Tree<'_>,
-    source: &Source<'_>,
-) -> Option<Diagnostic> {
-    if object.kind != API_SERVICE || group_of(&object.api_version) != "apiregistration.k8s.io" {
-        return None;
-    }
-    let under = |key: &str, field: &str| tree.get(tree.get(object.node, key)?, field);
-    let text = |node| tree.scalar(node).unwrap_or_default();
-    let name = under("metadata", "name")?;
-    let group = under("spec", "group").map(text).unwrap_or_default();
-    let wanted = format!(
-        "{}.{group}",
-        under("spec", "version").map(text).unwrap_or_default()
-    );
-    if text(name) == wanted {
-        return None;
-    }
-    let message = format!(
-        "the name of the APIService `{}` does not match its version and group",
-        text(name)
-    );
-    let problem = Diagnostic::error(Code::WrongName, message);
-    let problem = problem.at(source.place(tree.span(name)), "this name");
-    Some(problem.help(format!("rename it to `{wanted}`")))
-}

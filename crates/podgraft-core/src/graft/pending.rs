@@ -31,7 +31,6 @@ use super::adopt::not_adopted;
 use super::blame::PolicyStep;
 use super::changed_file::InputOffsets;
 use super::dangling_mounts::dangling_mounts;
-use super::document::DocumentTask;
 use super::objects::{ObjectClass, OtherObject};
 use super::prune::generated;
 use super::record_refusals::without_record;
@@ -145,48 +144,42 @@ impl<'t> PendingWorkload<'t> {
     }
 }
 
-impl<'a> DocumentTask<'a> {
+impl<'t> RecordedDocument<'t> {
     /// Plans every workload. `base_tree` is that of the stripped form, if the document has records.
-    pub(super) fn plan_all<'t>(
+    pub(super) fn plan_all(
         &self,
-        pair: &RecordedDocument<'t>,
         base_tree: Option<&Tree<'_>>,
         found: Vec<DocumentContent>,
-    ) -> Plan<'t>
-    where
-        'a: 't,
-    {
+    ) -> Plan<'t> {
         let mut plan = Plan::default();
-        let base_source = pair.source.with_text(&pair.stripped.text);
+        let base_source = self.source.with_text(&self.stripped.text);
         let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
         let base_found = base_found.unwrap_or_default();
         for (index, found) in found.into_iter().enumerate() {
-            let workload = match self.see(found, pair.tree, pair.source) {
+            let workload = match self.see(found) {
                 ObjectClass::Workload(workload) => *workload,
                 ObjectClass::Other(other) => {
                     plan.others.push((plan.pending.len(), other));
                     continue;
                 }
             };
-            let base = pair
-                .position(workload.object.node)
-                .and_then(|recorded_index| {
-                    let base = base_found.get(index)?.as_object()?;
-                    let base = self.read_workload(base, base_tree?, &base_source)?;
-                    Some((recorded_index, base))
-                });
-            plan.pending.push(self.plan(workload, base, pair));
+            let recorded = self.position(workload.object.node);
+            let base = recorded.and_then(|recorded_index| {
+                let base = base_found.get(index)?.as_object()?;
+                let document = self.task.parsed(base_tree?, &base_source);
+                Some((recorded_index, document.read_workload(base)?))
+            });
+            plan.pending.push(self.plan(workload, base));
         }
         plan
     }
 
     /// Plans a workload. For a workload with a record, `base` is the index of the record and the workload without the
     /// recorded changes.
-    fn plan<'t>(
+    fn plan(
         &self,
         workload: Workload<'t>,
         base: Option<(usize, Workload<'_>)>,
-        pair: &RecordedDocument<'t>,
     ) -> PendingWorkload<'t> {
         if !self.is_wanted(&workload) {
             return PendingWorkload::unchanged(workload, self.not_asked_for());
@@ -195,10 +188,10 @@ impl<'a> DocumentTask<'a> {
         let failed = || self.report_all_policies(&Outcome::Failed(None));
         let mut pending = match (refuse_workload(&workload), base) {
             (Some(problem), _) => PendingWorkload::refused(workload, failed(), problem),
-            (None, None) => self.plan_first(workload, pair),
+            (None, None) => self.plan_first(workload),
             (None, Some((recorded, base))) => match refuse_pod(&workload) {
                 Some(problem) => PendingWorkload::refused(workload, failed(), problem),
-                None => self.replan(workload, &base, recorded, pair),
+                None => self.replan(workload, &base, recorded),
             },
         };
         problems.append(&mut pending.problems);
@@ -209,11 +202,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Plans a workload without a record.
-    fn plan_first<'t>(
-        &self,
-        workload: Workload<'t>,
-        pair: &RecordedDocument<'t>,
-    ) -> PendingWorkload<'t> {
+    fn plan_first(&self, workload: Workload<'t>) -> PendingWorkload<'t> {
         if self.setting.options.take_out.is_undo() {
             let problems = without_record(&workload, self.setting.options);
             return PendingWorkload {
@@ -229,7 +218,7 @@ impl<'a> DocumentTask<'a> {
             let failed = self.report_all_policies(&Outcome::Failed(None));
             return PendingWorkload::refused(workload, failed, problem);
         }
-        self.add_room(planned.record.as_mut(), pair, &workload, None);
+        self.add_room(planned.record.as_mut(), &workload, None);
         let problems = std::mem::take(&mut planned.diagnostics);
         let is_annotated = self.setting.options.record;
         PendingWorkload {
@@ -249,27 +238,19 @@ impl<'a> DocumentTask<'a> {
 
     /// Plans a workload with a record: on its base, the workload without the recorded changes. Then compares the
     /// result with the current value.
-    fn replan<'t>(
+    fn replan(
         &self,
         workload: Workload<'t>,
         base: &Workload<'_>,
-        recorded_index: usize,
-        pair: &RecordedDocument<'t>,
+        index: usize,
     ) -> PendingWorkload<'t> {
-        let (recorded_object, taken) = (
-            &pair.recorded[recorded_index],
-            &pair.stripped.taken[recorded_index],
-        );
+        let (recorded_object, taken) = (&self.recorded[index], &self.stripped.taken[index]);
         let earlier = self.earlier(recorded_object, taken);
         let mut planned = self.planned(base, Some(&earlier));
-        self.add_room(
-            planned.record.as_mut(),
-            pair,
-            &workload,
-            Some(&recorded_object.record),
-        );
-        move_skips(&mut planned.policies, pair);
-        let problems = moved(std::mem::take(&mut planned.diagnostics), base, pair);
+        let earlier_record = Some(&recorded_object.record);
+        self.add_room(planned.record.as_mut(), &workload, earlier_record);
+        move_skips(&mut planned.policies, self);
+        let problems = moved(std::mem::take(&mut planned.diagnostics), base, self);
         let mut problems = self.of_workload(problems, &workload);
         problems.extend(self.changed_since(&workload, &planned.policies, &taken.changed));
         if !problems.iter().any(Diagnostic::is_error) {
@@ -324,7 +305,7 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Returns the wanted state of a workload with a record. `None` if it has no value that readers agree on.
-    fn wanted<'t>(
+    fn wanted(
         &self,
         workload: &Workload<'_>,
         planned: &WorkloadPlan<'_>,
@@ -386,7 +367,6 @@ impl<'a> DocumentTask<'a> {
     fn add_room(
         &self,
         record: Option<&mut Record>,
-        pair: &RecordedDocument<'_>,
         workload: &Workload<'_>,
         earlier: Option<&Record>,
     ) {
@@ -397,7 +377,7 @@ impl<'a> DocumentTask<'a> {
         // What counts is the text that undo gives back: if the injection is in the last lines, only one of the two may
         // end with a line end.
         let room = TextAdjustment {
-            unended: room.unended && !pair.original().ends_with('\n'),
+            unended: room.unended && !self.original().ends_with('\n'),
             ..room
         };
         let earlier = earlier.filter(|earlier| generated(earlier).next().is_some());

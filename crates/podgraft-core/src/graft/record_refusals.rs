@@ -18,9 +18,9 @@ use crate::undo::{RecordedObject, RemovalObstacle};
 use crate::yaml::parse::MAX_DEPTH;
 use crate::yaml::tree::Tree;
 
-use super::document::DocumentTask;
+use super::document::ParsedDocument;
 
-impl DocumentTask<'_> {
+impl ParsedDocument<'_> {
     /// Returns problems about values that somebody changed since they were injected: errors if their policy is to be
     /// removed, otherwise warnings that the change stays.
     pub(super) fn changed_since(

@@ -3,6 +3,7 @@
 
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
+use std::ops::Deref;
 use std::sync::LazyLock;
 
 use crate::diagnostic::Diagnostic;
@@ -15,7 +16,7 @@ use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::changed_file::InputOffsets;
-use super::document::DocumentTask;
+use super::document::{DocumentTask, ParsedDocument};
 use super::record_refusals::{changed_form, copied_originals, explain};
 
 static ANNOTATION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RECORD.as_bytes()));
@@ -25,14 +26,21 @@ static TRACE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"podgraf
 
 /// A document and its stripped form, which is the document itself if it has no records.
 pub(super) struct RecordedDocument<'t> {
-    pub tree: &'t Tree<'t>,
-    pub source: &'t Source<'t>,
+    document: ParsedDocument<'t>,
     pub recorded: Vec<RecordedObject<'t>>,
     pub stripped: StrippedDocument<'t>,
     /// The text that undo must restore, if it differs from the stripped one.
     original: Option<String>,
     /// The ambiguity that keeps the document from being edited, computed on first use.
     doubt: OnceCell<Option<Ambiguity>>,
+}
+
+impl<'t> Deref for RecordedDocument<'t> {
+    type Target = ParsedDocument<'t>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.document
+    }
 }
 
 impl RecordedDocument<'_> {
@@ -92,14 +100,14 @@ impl RecordedDocument<'_> {
             .as_ref()
             .filter(|_| recorded_object.is_copied)?;
         let mut policies = recorded_object.record.policies.iter();
-        let place = self.source.place(self.tree.span(recorded_object.at));
+        let place = self.place_of(recorded_object.at);
         policies
             .any(|policy| policy.effects.has_originals())
             .then(|| copied_originals(from).at(place, "injected by these policies"))
     }
 }
 
-impl<'a> DocumentTask<'a> {
+impl DocumentTask<'_> {
     /// Whether an annotation or a lock file records what an earlier run did to this document.
     pub(super) fn has_recorded(&self) -> bool {
         ANNOTATION.find(self.bytes).is_some() || self.is_locked()
@@ -129,32 +137,28 @@ impl<'a> DocumentTask<'a> {
     pub(super) fn is_marked(&self) -> bool {
         MARKED.find(self.bytes).is_some()
     }
+}
 
+impl<'t> ParsedDocument<'t> {
     /// Strips the document of recorded changes and of what this run adopts.
     ///
     /// # Errors
     /// If that is not possible.
-    pub(super) fn take_out<'t>(
-        &self,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
+    pub(super) fn take_out(
+        self,
         mut recorded: Vec<RecordedObject<'t>>,
         found: &[DocumentContent],
-    ) -> Result<RecordedDocument<'t>, Vec<Diagnostic>>
-    where
-        'a: 't,
-    {
-        self.adopt_unrecorded(tree, source, found, &mut recorded);
-        let stripped = self.strip_adopting(tree, source, &mut recorded);
+    ) -> Result<RecordedDocument<'t>, Vec<Diagnostic>> {
+        self.adopt_unrecorded(found, &mut recorded);
+        let stripped = self.strip_adopting(&mut recorded);
         let both = stripped.and_then(|stripped| {
-            let original = self.original(tree, &recorded, &stripped)?;
+            let original = self.original(&recorded, &stripped)?;
             Ok((stripped, original))
         });
         let (stripped, original) =
-            both.map_err(|obstacle| vec![explain(&obstacle, tree, source, &recorded)])?;
+            both.map_err(|obstacle| vec![explain(&obstacle, self.tree, self.source, &recorded)])?;
         Ok(RecordedDocument {
-            tree,
-            source,
+            document: self,
             recorded,
             stripped,
             original,
@@ -162,39 +166,35 @@ impl<'a> DocumentTask<'a> {
         })
     }
 
-    fn strip_adopting<'t>(
+    fn strip_adopting(
         &self,
-        tree: &'t Tree<'t>,
-        source: &Source<'_>,
         recorded: &mut Vec<RecordedObject<'_>>,
     ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
         // Each step changes the records, so the document is stripped again.
-        let mut stripped = self.strip(tree, recorded)?;
-        if self.adopt_changed(source, tree, recorded, &stripped) {
-            stripped = self.strip(tree, recorded)?;
+        let mut stripped = self.strip(recorded)?;
+        if self.adopt_changed(recorded, &stripped) {
+            stripped = self.strip(recorded)?;
         }
-        if self.revoke_adoptions(source, tree, recorded, &stripped) {
-            stripped = self.strip(tree, recorded)?;
+        if self.revoke_adoptions(recorded, &stripped) {
+            stripped = self.strip(recorded)?;
         }
         Ok(stripped)
     }
 
-    fn strip<'t>(
+    fn strip(
         &self,
-        tree: &'t Tree<'t>,
         recorded: &[RecordedObject<'_>],
     ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
-        self.strip_with(tree, recorded, |policy| self.leniency(policy))
+        self.strip_with(recorded, |policy| self.leniency(policy))
     }
 
-    pub(super) fn strip_with<'t>(
+    pub(super) fn strip_with(
         &self,
-        tree: &'t Tree<'t>,
         recorded: &[RecordedObject<'_>],
         leniency: impl Fn(&str) -> DriftHandling,
     ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
         let (kinds, has_more) = (self.setting.kinds, self.has_more);
-        strip(tree, kinds, recorded, has_more, leniency)
+        strip(self.tree, kinds, recorded, has_more, leniency)
     }
 
     /// Whether the run has the policy.
@@ -221,7 +221,6 @@ impl<'a> DocumentTask<'a> {
     /// Returns the text that undo must restore, if it differs from the stripped text because changed values stay.
     fn original(
         &self,
-        tree: &Tree<'_>,
         recorded: &[RecordedObject<'_>],
         stripped: &StrippedDocument<'_>,
     ) -> Result<Option<String>, RemovalObstacle> {
@@ -233,8 +232,8 @@ impl<'a> DocumentTask<'a> {
         if changed.all(|changed| strictly(&changed.policy) == self.leniency(&changed.policy)) {
             return Ok(None);
         }
-        let original = self.strip_with(tree, recorded, strictly)?;
-        original.parse(tree, recorded)?;
+        let original = self.strip_with(recorded, strictly)?;
+        original.parse(self.tree, recorded)?;
         Ok(Some(original.text))
     }
 }

@@ -17,9 +17,9 @@ use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::stream::chunks;
-use crate::yaml::tree::{NodeId, Tree};
+use crate::yaml::tree::NodeId;
 
-use super::document::DocumentTask;
+use super::document::{DocumentTask, ParsedDocument};
 use super::pending::PendingWorkload;
 use super::prune::generated;
 use super::record_refusals::unreadable;
@@ -40,38 +40,33 @@ pub(super) struct Records<'t> {
     pub needed: Vec<GeneratedRecord>,
 }
 
-impl<'a> DocumentTask<'a> {
+impl<'t> ParsedDocument<'t> {
     /// Reads the records of a document. Empty if no earlier run left a trace and this run records nothing.
     ///
     /// # Errors
     /// One for each record that cannot be read.
-    pub(super) fn read_records<'t>(
+    pub(super) fn read_records(
         &self,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
         found: &[DocumentContent],
-    ) -> Result<Records<'t>, Vec<Diagnostic>>
-    where
-        'a: 't,
-    {
+    ) -> Result<Records<'t>, Vec<Diagnostic>> {
         let mut records = Records::default();
         if !self.has_records() {
             return Ok(records);
         }
         let mut problems = Vec::new();
         for object in found.iter().filter_map(DocumentContent::as_object) {
-            let workload = self.read_workload(object, tree, source);
+            let workload = self.read_workload(object);
             let is_selected = || {
                 let workload = workload.as_ref();
                 workload.is_some_and(|workload| self.is_wanted(workload))
             };
-            match self.read_record(tree, object.node, workload.as_ref()) {
+            match self.read_record(object.node, workload.as_ref()) {
                 Ok(Some(mut recorded_object)) if is_selected() => {
                     let (record, value) = (&mut recorded_object.record, &recorded_object.value);
                     recorded_object.renamed = self.rename(record, value);
                     records.dropped.extend(generated(&recorded_object.record));
                     if !recorded_object.record.room.is_nothing() {
-                        let at = self.start + tree.span(object.node).start;
+                        let at = self.start + self.tree.span(object.node).start;
                         records
                             .rooms
                             .push((at, recorded_object.record.room.clone()));
@@ -85,7 +80,7 @@ impl<'a> DocumentTask<'a> {
                 Err((node, error)) => {
                     let workload = workload.as_ref();
                     let workload = workload.filter(|_| matches!(error, RecordError::Ambiguous));
-                    let problem = || unreadable(&error, source.place(tree.span(node)));
+                    let problem = || unreadable(&error, self.place_of(node));
                     problems.push(
                         workload
                             .and_then(refuse_duplicate_in_pod)
@@ -98,18 +93,25 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Returns the record of an object, from its annotation, else from the lock file.
-    fn read_record<'t>(
+    fn read_record(
         &self,
-        tree: &'t Tree<'t>,
         object: NodeId,
         workload: Option<&Workload<'t>>,
     ) -> Result<Option<RecordedObject<'t>>, (NodeId, RecordError)> {
-        if let Some(annotated) = read_record(tree, object)? {
+        if let Some(annotated) = read_record(self.tree, object)? {
             return Ok(Some(annotated));
         }
         workload.map_or(Ok(None), |workload| self.locked_record(workload))
     }
 
+    pub(super) fn read_workload(&self, object: &Object) -> Option<Workload<'t>> {
+        let (kinds, name) = (self.setting.kinds, self.setting.name);
+        let namespace = self.setting.options.namespace_in(name);
+        Workload::find(self.tree, self.source, object, kinds, namespace)
+    }
+}
+
+impl DocumentTask<'_> {
     /// Returns the lock file's record of a workload, under its current or an earlier name. With `adopt` an ambiguous
     /// record counts as none.
     pub(super) fn locked_record<'t>(
@@ -164,19 +166,6 @@ impl<'a> DocumentTask<'a> {
             record.rename_policy(old, name, object);
         }
         renamed
-    }
-
-    pub(super) fn read_workload<'t>(
-        &self,
-        object: &Object,
-        tree: &'t Tree<'t>,
-        source: &'t Source<'t>,
-    ) -> Option<Workload<'t>>
-    where
-        'a: 't,
-    {
-        let namespace = self.setting.options.namespace_in(self.setting.name);
-        Workload::find(tree, source, object, self.setting.kinds, namespace)
     }
 }
 
@@ -244,40 +233,39 @@ impl<'s> MarkedWorkloads<'s> {
     }
 }
 
-/// Adds a change of the record to the policies that change nothing else, if the text of a recorded workload changes.
-pub(super) fn report_record_changes(
-    pair: &RecordedDocument<'_>,
-    pending: &mut PendingWorkload<'_>,
-) {
-    let recorded = pair.position(pending.workload.object.node);
-    let recorded = recorded.map(|index| &pair.recorded[index]);
-    let Some((recorded, beside)) = recorded.zip(pending.beside.as_ref()) else {
-        return;
-    };
-    let Some(after) = &beside.record else {
-        return;
-    };
-    let reports = &mut pending.policies;
-    let mut causes = causes(recorded, after);
-    // Another order or another name makes another digest, too.
-    if causes.is_empty() {
-        let older = reports.iter().filter(|report| report.is_older);
-        causes.extend(older.map(|report| (report.policy.to_string(), RecordCause::Version)));
-    }
-    for (policy, cause) in causes {
-        note(reports, &policy, cause);
-    }
-    let is_said = |report: &PolicyReport| {
-        matches!(report.outcome, Outcome::Injected(_)) || report.outcome.removals().is_some()
-    };
-    if let Some(first) = after.policies.first()
-        && !reports.iter().any(is_said)
-    {
-        let cause = match recorded.is_annotated && !beside.is_annotated {
-            true => RecordCause::IntoLock,
-            false => RecordCause::Other,
+impl RecordedDocument<'_> {
+    /// Adds a change of the record to the policies that change nothing else, if the text of a recorded workload changes.
+    pub(super) fn report_record_changes(&self, pending: &mut PendingWorkload<'_>) {
+        let recorded = self.position(pending.workload.object.node);
+        let recorded = recorded.map(|index| &self.recorded[index]);
+        let Some((recorded, beside)) = recorded.zip(pending.beside.as_ref()) else {
+            return;
         };
-        note(reports, &first.policy, cause);
+        let Some(after) = &beside.record else {
+            return;
+        };
+        let reports = &mut pending.policies;
+        let mut causes = causes(recorded, after);
+        // Another order or another name makes another digest, too.
+        if causes.is_empty() {
+            let older = reports.iter().filter(|report| report.is_older);
+            causes.extend(older.map(|report| (report.policy.to_string(), RecordCause::Version)));
+        }
+        for (policy, cause) in causes {
+            note(reports, &policy, cause);
+        }
+        let is_said = |report: &PolicyReport| {
+            matches!(report.outcome, Outcome::Injected(_)) || report.outcome.removals().is_some()
+        };
+        if let Some(first) = after.policies.first()
+            && !reports.iter().any(is_said)
+        {
+            let cause = match recorded.is_annotated && !beside.is_annotated {
+                true => RecordCause::IntoLock,
+                false => RecordCause::Other,
+            };
+            note(reports, &first.policy, cause);
+        }
     }
 }
 

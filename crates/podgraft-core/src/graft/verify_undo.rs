@@ -24,7 +24,6 @@ use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::document::DocumentTask;
 use super::graft_on_threads;
 use super::lost_text::gives_back;
 use super::orphaned_objects::warn_of_orphans;
@@ -43,36 +42,29 @@ enum UndoProof {
     Not(String),
 }
 
-impl<'a> DocumentTask<'a> {
+impl<'t> RecordedDocument<'t> {
     /// Undoes the edited document if it has records, and notes in the records which text differences undo must
     /// restore.
-    pub(super) fn prove_all<'t>(
-        &self,
-        pair: &RecordedDocument<'t>,
-        plan: &mut Plan<'t>,
-        texts: &mut TextCache,
-    ) where
-        'a: 't,
-    {
+    pub(super) fn prove_all(&self, plan: &mut Plan<'t>, texts: &mut TextCache) {
         let has_record = |pending: &PendingWorkload<'_>| pending.record().is_some();
-        let has_records = !pair.recorded.is_empty() || plan.pending.iter().any(has_record);
+        let has_records = !self.recorded.is_empty() || plan.pending.iter().any(has_record);
         let is_changed =
-            |entry: &PendingWorkload<'_>| entry.is_changed() || loses_text(pair, entry);
+            |entry: &PendingWorkload<'_>| entry.is_changed() || loses_text(self, entry);
         let is_to_prove =
-            plan.pending.iter().any(is_changed) || ends_unended(pair, plan.pending.iter());
+            plan.pending.iter().any(is_changed) || ends_unended(self, plan.pending.iter());
         if !has_records || !is_to_prove || plan.is_refused() {
             return;
         }
-        let gives_back = plan.pending.iter().any(|entry| gives_back(pair, entry));
-        let with_own_text = gives_back.then(|| self.prove_with_own_text(pair, plan, texts));
+        let gives_back = plan.pending.iter().any(|entry| gives_back(self, entry));
+        let with_own_text = gives_back.then(|| self.prove_with_own_text(plan, texts));
         let proof = with_own_text.flatten();
-        let proof = proof.unwrap_or_else(|| self.prove_with_texts(pair, plan, texts));
+        let proof = proof.unwrap_or_else(|| self.prove_with_texts(plan, texts));
         let problem = match proof {
             UndoProof::Exact { is_checked } => return plan.is_checked = is_checked,
             UndoProof::Not(why) => why,
             UndoProof::Texts(_) => "the bytes differ".to_owned(),
         };
-        plan.problems = report_inexact_undo(pair, &plan.pending, &problem);
+        plan.problems = report_inexact_undo(self, &plan.pending, &problem);
         if plan.problems.iter().any(Diagnostic::is_error) {
             let pending = plan.pending.iter_mut();
             pending.for_each(|pending| pending.edits.clear());
@@ -80,59 +72,38 @@ impl<'a> DocumentTask<'a> {
     }
 
     /// Proves that undo gives the bytes back, and notes in the records the text differences that it must restore.
-    fn prove_with_texts<'t>(
-        &self,
-        pair: &RecordedDocument<'t>,
-        plan: &mut Plan<'t>,
-        texts: &mut TextCache,
-    ) -> UndoProof
-    where
-        'a: 't,
-    {
-        let proof = self.prove(pair, &plan.pending);
+    fn prove_with_texts(&self, plan: &mut Plan<'t>, texts: &mut TextCache) -> UndoProof {
+        let proof = self.prove(&plan.pending);
         let UndoProof::Texts(found) = proof else {
             return proof;
         };
-        self.note_texts(pair, &mut plan.pending, found);
-        self.write_all(pair, plan, texts);
-        self.prove(pair, &plan.pending)
+        self.note_texts(&mut plan.pending, found);
+        self.write_all(plan, texts);
+        self.prove(&plan.pending)
     }
 
     /// Like [`Self::prove_with_texts`], where what comes back has its own text. `None` if there is none, or if undo would
     /// not give the bytes back with it; then all is written as before.
-    fn prove_with_own_text<'t>(
-        &self,
-        pair: &RecordedDocument<'t>,
-        plan: &mut Plan<'t>,
-        texts: &mut TextCache,
-    ) -> Option<UndoProof>
-    where
-        'a: 't,
-    {
+    fn prove_with_own_text(&self, plan: &mut Plan<'t>, texts: &mut TextCache) -> Option<UndoProof> {
         let mut found = Vec::new();
         for _ in 0..2 {
-            self.note_texts(pair, &mut plan.pending, found);
-            self.write_all(pair, plan, texts);
-            if !self.give_back_lost_text(pair, &mut plan.pending) {
+            self.note_texts(&mut plan.pending, found);
+            self.write_all(plan, texts);
+            if !self.give_back_lost_text(&mut plan.pending) {
                 return None;
             }
-            match self.prove(pair, &plan.pending) {
+            match self.prove(&plan.pending) {
                 UndoProof::Texts(texts) => found = texts,
                 proof @ UndoProof::Exact { .. } => return Some(proof),
                 UndoProof::Not(_) => break,
             }
         }
-        self.write_all(pair, plan, texts);
+        self.write_all(plan, texts);
         None
     }
 
-    fn note_texts(
-        &self,
-        pair: &RecordedDocument<'_>,
-        pending: &mut [PendingWorkload<'_>],
-        texts: Vec<Option<TextDifferences>>,
-    ) {
-        let nodes = objects_of(pair.tree, self.setting.kinds);
+    fn note_texts(&self, pending: &mut [PendingWorkload<'_>], texts: Vec<Option<TextDifferences>>) {
+        let nodes = objects_of(self.tree, self.setting.kinds);
         let texts = texts.into_iter().chain(std::iter::repeat(None));
         for (node, text) in nodes.into_iter().zip(texts) {
             let mut pending = pending.iter_mut();
@@ -143,47 +114,46 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    fn prove(&self, pair: &RecordedDocument<'_>, pending: &[PendingWorkload<'_>]) -> UndoProof {
+    fn prove(&self, pending: &[PendingWorkload<'_>]) -> UndoProof {
         let mut edits = flatten_edits(pending);
-        let is_unended = ends_unended(pair, pending.iter());
+        let is_unended = ends_unended(self, pending.iter());
         if is_unended {
-            let output = splice_text(pair.source.text, &edits);
+            let output = splice_text(self.source.text, &edits);
             let end = unended(&output).map_or(output.len(), str::len)..output.len();
-            edits = compose(pair.source.text.len(), &edits, &[Edit::removal(end)]);
+            edits = compose(self.source.text.len(), &edits, &[Edit::removal(end)]);
         }
-        let output = splice_text(pair.source.text, &edits);
-        let Ok(tree) = reparse(pair.tree, &output, &changes_of(&edits)) else {
+        let output = splice_text(self.source.text, &edits);
+        let Ok(tree) = reparse(self.tree, &output, &changes_of(&edits)) else {
             return UndoProof::Not("it cannot be parsed".to_owned());
         };
         // What leaves still has the line end, until prune takes it.
-        let is_checked = !is_unended && is_planned(&tree, pair.tree, pending);
-        let pending = self.entries_of_objects(pair, pending);
+        let is_checked = !is_unended && is_planned(&tree, self.tree, pending);
+        let pending = self.entries_of_objects(pending);
         let mut recorded = self.recorded_after(&tree, &pending);
         let matters = |index: usize| {
             let entry = pending.get(index).copied().flatten();
             entry.is_some_and(|entry| entry.record().is_some() || entry.is_base())
         };
-        let mut texts = (0..).zip(match self.undo(pair, &tree, &recorded, &pending) {
+        let mut texts = (0..).zip(match self.undo(&tree, &recorded, &pending) {
             Ok(texts) => texts,
             // The text differences noted by an earlier run do not fit what this run changed. Note them anew.
             Err(RemovalObstacle::Forged(_)) => {
-                return self.prove_anew(pair, &tree, &mut recorded, &pending);
+                return self.prove_anew(&tree, &mut recorded, &pending);
             }
             Err(obstacle) => return UndoProof::Not(reason_of(&obstacle)),
         });
         match texts.any(|(index, text)| text.is_some() && matters(index)) {
-            true => self.prove_anew(pair, &tree, &mut recorded, &pending),
+            true => self.prove_anew(&tree, &mut recorded, &pending),
             false => UndoProof::Exact { is_checked },
         }
     }
 
     /// The entry of each object of the document; `None` for those that are no workloads.
-    pub(super) fn entries_of_objects<'p, 't>(
+    pub(super) fn entries_of_objects<'p>(
         &self,
-        pair: &RecordedDocument<'_>,
         pending: &'p [PendingWorkload<'t>],
     ) -> Vec<Option<&'p PendingWorkload<'t>>> {
-        let objects = objects_of(pair.tree, self.setting.kinds).into_iter();
+        let objects = objects_of(self.tree, self.setting.kinds).into_iter();
         let entry_of = |node| {
             let mut entries = pending.iter();
             entries.find(|entry| entry.workload.object.node == node)
@@ -194,7 +164,6 @@ impl<'a> DocumentTask<'a> {
     /// Returns the text differences that records without any must note.
     fn prove_anew(
         &self,
-        pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
         recorded: &mut [RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
@@ -202,7 +171,7 @@ impl<'a> DocumentTask<'a> {
         for recorded_object in recorded.iter_mut() {
             recorded_object.record.text = None;
         }
-        match self.undo(pair, tree, recorded, pending) {
+        match self.undo(tree, recorded, pending) {
             Ok(texts) => UndoProof::Texts(texts),
             Err(obstacle) => UndoProof::Not(reason_of(&obstacle)),
         }
@@ -229,20 +198,19 @@ impl<'a> DocumentTask<'a> {
     /// Undoes the edited document. Returns the text differences between the result and what undo must restore.
     fn undo(
         &self,
-        pair: &RecordedDocument<'_>,
         tree: &Tree<'_>,
         recorded: &[RecordedObject<'_>],
         pending: &[Option<&PendingWorkload<'_>>],
     ) -> Result<Vec<Option<TextDifferences>>, RemovalObstacle> {
         let kinds = self.setting.kinds;
-        let (original, has_more) = match ends_unended(pair, pending.iter().copied().flatten()) {
-            true => (unended(pair.original()).unwrap_or(pair.original()), false),
-            false => (pair.original(), self.has_more),
+        let (original, has_more) = match ends_unended(self, pending.iter().copied().flatten()) {
+            true => (unended(self.original()).unwrap_or(self.original()), false),
+            false => (self.original(), self.has_more),
         };
         let undone = strip(tree, kinds, recorded, has_more, |_| DriftHandling::Leave)?;
         // What an earlier run noted of the text is still found, but it does not know the text of this run.
         if undone.is_inexact
-            && !pair.stripped.is_inexact
+            && !self.stripped.is_inexact
             && let Some(noted) = recorded
                 .iter()
                 .find(|recorded| recorded.record.text.is_some())
@@ -254,7 +222,7 @@ impl<'a> DocumentTask<'a> {
             undone.parse(tree, recorded)?;
         }
         let is_new = |changed: &&Drift| {
-            !changed_in(&pair.stripped)
+            !changed_in(&self.stripped)
                 .any(|drift| (&drift.policy, &drift.path) == (&changed.policy, &changed.path))
         };
         if let Some(changed) = changed_in(&undone).find(is_new) {
@@ -263,20 +231,15 @@ impl<'a> DocumentTask<'a> {
                 changed.path, changed.policy
             )));
         }
-        let text = self.restore_end(&undone.text, pair, pending);
+        let text = self.restore_end(&undone.text, pending);
         places_between(&text, original, kinds).map_err(RemovalObstacle::Wrong)
     }
 
     /// Removes the line end that prune removes together with the object generated after the document.
-    fn restore_end(
-        &self,
-        undone: &str,
-        pair: &RecordedDocument<'_>,
-        pending: &[Option<&PendingWorkload<'_>>],
-    ) -> String {
+    fn restore_end(&self, undone: &str, pending: &[Option<&PendingWorkload<'_>>]) -> String {
         let records = pending.iter().filter_map(|entry| entry.as_ref()?.record());
         let mut rooms = records.map(|record| &record.room);
-        match rooms.find(|room| room.unended && !pair.original().ends_with('\n')) {
+        match rooms.find(|room| room.unended && !self.original().ends_with('\n')) {
             Some(room) => splice_text(undone, &restore_end(undone, room, self.setting.kinds, None)),
             None => undone.to_owned(),
         }

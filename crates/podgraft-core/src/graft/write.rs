@@ -13,50 +13,38 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
 use super::blame::authors;
-use super::document::DocumentTask;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::recorded::RecordedDocument;
 
-impl<'a> DocumentTask<'a> {
+impl<'t> RecordedDocument<'t> {
     /// Computes the edits of every workload of a document.
-    pub(super) fn write_all<'t>(
-        &self,
-        pair: &RecordedDocument<'t>,
-        plan: &mut Plan<'t>,
-        texts: &mut TextCache,
-    ) where
-        'a: 't,
-    {
+    pub(super) fn write_all(&self, plan: &mut Plan<'t>, texts: &mut TextCache) {
         for pending in &mut plan.pending {
-            if let Err(problem) = self.write(pair, pending, texts) {
+            if let Err(problem) = self.write(pending, texts) {
                 pending.problems.push(*problem);
             }
         }
     }
 
-    fn write<'t>(
+    fn write(
         &self,
-        pair: &RecordedDocument<'t>,
         pending: &mut PendingWorkload<'t>,
         texts: &mut TextCache,
-    ) -> Result<(), Box<Diagnostic>>
-    where
-        'a: 't,
-    {
+    ) -> Result<(), Box<Diagnostic>> {
         (pending.edits, pending.written) = Default::default();
         let workload = &pending.workload;
         let node = workload.object.node;
         if pending.is_base() {
             // Stripping the document made these edits and checked them.
-            pending.edits = stripped_edits(pair, node);
+            pending.edits = self.stripped_edits(node);
             return Ok(());
         }
-        let draft = draft_of(pending, pair);
+        let draft = self.draft_of(pending);
         let draft = draft.map_err(|refusal| Box::new(refusal_diagnostic(&refusal, workload)))?;
         let Some(draft) = draft else {
             return Ok(());
         };
-        let edits = self.lower(pair, &draft, workload, texts)?;
+        let edits = self.lower(&draft, workload, texts)?;
         let written = match draft {
             Cow::Owned(draft) => Some(draft),
             Cow::Borrowed(_) => None,
@@ -83,12 +71,11 @@ impl<'a> DocumentTask<'a> {
     /// server.
     fn lower(
         &self,
-        pair: &RecordedDocument<'_>,
         draft: &Draft<'_>,
         workload: &Workload<'_>,
         texts: &mut TextCache,
     ) -> Result<Vec<Edit>, Box<Diagnostic>> {
-        refuse_ambiguity(pair, workload)?;
+        self.refuse_ambiguity(workload)?;
         if plan::are_annotations_too_long(draft) {
             let message = format!(
                 "{} would have more than 262144 bytes of annotations, including those of podgraft",
@@ -110,69 +97,65 @@ impl<'a> DocumentTask<'a> {
             Box::new(problem.help("write it in block style, as `key: value` and `- item` lines"))
         })
     }
-}
-
-/// Refuses to edit a document that YAML readers disagree about.
-pub(super) fn refuse_ambiguity(
-    pair: &RecordedDocument<'_>,
-    workload: &Workload<'_>,
-) -> Result<(), Box<Diagnostic>> {
-    let Some(doubt) = pair.ambiguity() else {
-        return Ok(());
-    };
-    let message = format!(
-        "{} cannot be edited safely: {}",
-        workload.title(),
-        doubt.description
-    );
-    let problem = Diagnostic::error(Code::CannotEdit, message);
-    let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
-    let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
-    Err(Box::new(match is_mark {
+    /// Refuses to edit a document that YAML readers disagree about.
+    pub(super) fn refuse_ambiguity(&self, workload: &Workload<'_>) -> Result<(), Box<Diagnostic>> {
+        let Some(doubt) = self.ambiguity() else {
+            return Ok(());
+        };
+        let message = format!(
+            "{} cannot be edited safely: {}",
+            workload.title(),
+            doubt.description
+        );
+        let problem = Diagnostic::error(Code::CannotEdit, message);
+        let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
+        let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
+        Err(Box::new(match is_mark {
         true => problem.help(
             "remove it: a byte order mark belongs at the start of a file, and gets here when files \
              are concatenated",
         ),
         false => problem,
     }))
-}
-
-/// Of the edits that strip the document, returns those of one object.
-fn stripped_edits(pair: &RecordedDocument<'_>, node: NodeId) -> Vec<Edit> {
-    let index = pair.position(node).unwrap_or_default();
-    let start_of = |index: usize| {
-        let recorded = pair.recorded.get(index);
-        recorded.map_or(usize::MAX, |recorded| pair.tree.span(recorded.node).start)
-    };
-    let from = if index == 0 { 0 } else { start_of(index) };
-    let to = start_of(index + 1);
-    let edits = pair.stripped.edits.iter();
-    edits
-        .filter(|edit| edit.at.start >= from && edit.at.start < to)
-        .cloned()
-        .collect()
-}
-
-/// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.
-pub(super) fn draft_of<'p, 't>(
-    entry: &'p PendingWorkload<'t>,
-    pair: &RecordedDocument<'t>,
-) -> Result<Option<Cow<'p, Draft<'t>>>, Refusal> {
-    let mut draft = match &entry.wanted {
-        DesiredState::Same | DesiredState::Base(None) => return Ok(None),
-        DesiredState::Draft(draft) => Cow::Borrowed(draft),
-        DesiredState::Value(target) | DesiredState::Base(Some(target)) => {
-            let node = entry.workload.object.node;
-            let mut draft = Draft::new(pair.tree, node);
-            if let Some(at) = pair.position(node) {
-                reconcile(&mut draft, &[], pair.recorded[at].value.whole(), target)?;
-            }
-            Cow::Owned(draft)
-        }
-    };
-    let beside = entry.beside.as_ref().filter(|beside| beside.is_annotated);
-    if let Some(record) = beside.and_then(|beside| beside.record.as_ref()) {
-        write_record(draft.to_mut(), record)?;
     }
-    Ok(Some(draft))
+
+    /// Of the edits that strip the document, returns those of one object.
+    fn stripped_edits(&self, node: NodeId) -> Vec<Edit> {
+        let index = self.position(node).unwrap_or_default();
+        let start_of = |index: usize| {
+            let recorded = self.recorded.get(index);
+            recorded.map_or(usize::MAX, |recorded| self.tree.span(recorded.node).start)
+        };
+        let from = if index == 0 { 0 } else { start_of(index) };
+        let to = start_of(index + 1);
+        let edits = self.stripped.edits.iter();
+        edits
+            .filter(|edit| edit.at.start >= from && edit.at.start < to)
+            .cloned()
+            .collect()
+    }
+
+    /// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.
+    pub(super) fn draft_of<'p>(
+        &self,
+        entry: &'p PendingWorkload<'t>,
+    ) -> Result<Option<Cow<'p, Draft<'t>>>, Refusal> {
+        let mut draft = match &entry.wanted {
+            DesiredState::Same | DesiredState::Base(None) => return Ok(None),
+            DesiredState::Draft(draft) => Cow::Borrowed(draft),
+            DesiredState::Value(target) | DesiredState::Base(Some(target)) => {
+                let node = entry.workload.object.node;
+                let mut draft = Draft::new(self.tree, node);
+                if let Some(at) = self.position(node) {
+                    reconcile(&mut draft, &[], self.recorded[at].value.whole(), target)?;
+                }
+                Cow::Owned(draft)
+            }
+        };
+        let beside = entry.beside.as_ref().filter(|beside| beside.is_annotated);
+        if let Some(record) = beside.and_then(|beside| beside.record.as_ref()) {
+            write_record(draft.to_mut(), record)?;
+        }
+        Ok(Some(draft))
+    }
 }
