@@ -4,7 +4,7 @@
 use divan::Bencher;
 use divan::counter::BytesCount;
 use podgraft_core::edit::{TextCache, lower};
-use podgraft_core::graft::{Options, graft_on_threads};
+use podgraft_core::graft::{Options, RunContext, graft_on_threads};
 use podgraft_core::inventory::Inventory;
 use podgraft_core::manifest::object::{DocumentContent, Object, find_objects};
 use podgraft_core::manifest::pod::Workload;
@@ -121,7 +121,9 @@ impl Parsed {
             .expect("a Deployment holds pods");
         let workload = Workload::read(&self.tree, &self.source, object, kind, None)
             .expect("it has a pod template");
-        let planned = plan(&workload, &POLICIES, &OPTIONS, &Inventory::default(), None);
+        let inventory = Inventory::default();
+        let run = RunContext::new(&POLICIES, &OPTIONS, &inventory);
+        let planned = plan(&workload, run, None);
         assert!(
             planned.draft.is_changed(),
             "the policy selects the sample's workload"
@@ -185,9 +187,7 @@ fn whole(bencher: Bencher<'_, '_>, threads: usize) {
             threads,
             &name,
             INPUT.as_bytes(),
-            &POLICIES,
-            &OPTIONS,
-            &inventory,
+            RunContext::new(&POLICIES, &OPTIONS, &inventory),
         )
         .edits
         .len()

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use podgraft_core::diagnostic::Diagnostic;
-use podgraft_core::graft::{Options, generated_companions};
+use podgraft_core::graft::{Options, RunContext, generated_companions};
 use podgraft_core::inventory::{
     DataIndex, Inventory, InventoryNeeds, SourceRole, SourceText, map_parts, read_part,
 };
@@ -111,10 +111,9 @@ impl RunFacts {
         options: &Options,
         threads: Option<NonZeroUsize>,
     ) -> Vec<ObjectName> {
-        let (single_thread, inventory) = (NonZeroUsize::MIN, &self.inventory);
+        let run = RunContext::new(policies, options, &self.inventory);
         let foreseen = map_in_order(texts, threads, |(input, text)| {
-            let name = &input.name;
-            generated_companions(single_thread, name, text, policies, options, inventory)
+            generated_companions(NonZeroUsize::MIN, &input.name, text, run)
         });
         let mut present = Vec::new();
         for (number, generated) in foreseen.into_iter().enumerate() {

@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use podgraft_core::diagnostic::Diagnostic;
 use podgraft_core::graft::prune::not_taken_out;
 use podgraft_core::graft::streaming::StreamingGraft;
-use podgraft_core::graft::{Options, graft_on_threads, graft_parsed, graft_part};
-use podgraft_core::inventory::Inventory;
+use podgraft_core::graft::{RunContext, graft_on_threads, graft_parsed, graft_part};
 use podgraft_core::outcome::FileReport;
-use podgraft_core::policy::Policy;
 use podgraft_core::yaml::tree::Tree;
 
 use crate::manifests::manifests_of;
@@ -27,12 +25,8 @@ const LARGE: usize = 4 << 20;
 /// What all texts of a run are grafted with.
 #[derive(Clone, Copy)]
 pub struct Grafting<'r> {
-    /// The policies, in the order in which they apply.
-    pub policies: &'r [Policy],
-    /// The options of the run.
-    pub options: &'r Options,
-    /// What the policies look up.
-    pub inventory: &'r Inventory,
+    /// The policies, the options, and what the policies look up.
+    pub run: RunContext<'r>,
     /// The number of threads, if it is stated.
     pub threads: Option<NonZeroUsize>,
     /// The tree of the only text, if it is parsed already.
@@ -53,16 +47,15 @@ impl Grafting<'_> {
         let [(input, text)] = texts else {
             unreachable!("a pipe has one text")
         };
-        let (policies, options, inventory) = (self.policies, self.options, self.inventory);
         let passing = (release == OutputTiming::Immediately)
-            .then(|| StreamingGraft::new(&input.name, policies, options, inventory));
+            .then(|| StreamingGraft::new(&input.name, self.run));
         let (mut report, piped) = match passing.flatten().map(Mutex::new) {
             Some(passing) => pipe(input, opened, NonZeroUsize::MIN, release, |run| {
                 let mut passing = passing.lock().unwrap_or_else(PoisonError::into_inner);
                 passing.graft(run)
             })?,
-            None => pipe(input, opened, number(self.threads), release, |run| {
-                graft_part(&input.name, run, policies, options, inventory)
+            None => pipe(input, opened, number(self.threads), release, |part| {
+                graft_part(&input.name, part, self.run)
             })?,
         };
         if let Some(retired) = report.prunable().first() {
@@ -92,10 +85,9 @@ impl Grafting<'_> {
     }
 
     fn graft_text(self, (input, text): &InputBytes, threads: NonZeroUsize) -> GraftedText {
-        let (policies, options, inventory) = (self.policies, self.options, self.inventory);
         let report = match self.tree {
-            Some(tree) => graft_parsed(tree, &input.name, text, policies, options, inventory),
-            None => graft_on_threads(threads, &input.name, text, policies, options, inventory),
+            Some(tree) => graft_parsed(tree, &input.name, text, self.run),
+            None => graft_on_threads(threads, &input.name, text, self.run),
         };
         let parts = parts_of(input, text, &report);
         progress::add(text.len());

@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::graft::{Options, graft_on_threads, run_notes};
-use podgraft_core::inventory::Inventory;
+use podgraft_core::graft::{Options, RunContext, graft_on_threads, run_notes};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
-use podgraft_core::policy::Policy;
 use podgraft_core::policy::params::ParamSetting;
 use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
@@ -155,7 +153,8 @@ fn run(
     problems.extend(facts.problems);
     let mut result = TestRun::default();
     if !problems.iter().any(Diagnostic::is_error) {
-        let (grafted, found) = graft_all(&texts, &policies, &options, &facts.inventory);
+        let run = RunContext::new(&policies, &options, &facts.inventory);
+        let (grafted, found) = graft_all(&texts, run);
         result = grafted;
         problems.extend(found);
     }
@@ -214,23 +213,16 @@ fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<InputBytes>, Vec<
 }
 
 /// Grafts all inputs. Returns the joined output with the workloads, and the problems.
-fn graft_all(
-    texts: &[InputBytes],
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> (TestRun, Vec<Diagnostic>) {
-    let threads = NonZeroUsize::MIN;
-    let graft = |(input, text): &InputBytes| {
-        graft_on_threads(threads, &input.name, text, policies, options, inventory)
-    };
+fn graft_all(texts: &[InputBytes], run: RunContext<'_>) -> (TestRun, Vec<Diagnostic>) {
+    let graft =
+        |(input, text): &InputBytes| graft_on_threads(NonZeroUsize::MIN, &input.name, text, run);
     let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
     let mut problems = Vec::new();
     for report in &mut reports {
         problems.append(&mut report.diagnostics);
     }
     let all: Vec<&FileReport> = reports.iter().collect();
-    problems.extend(run_notes::notes(policies, &all));
+    problems.extend(run_notes::notes(run.policies, &all));
     let grafted = texts.iter().zip(&reports);
     let spliced = grafted.map(|((_, text), report)| splice(text, &report.edits));
     let output = Some(join(spliced.collect()));

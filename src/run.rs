@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::graft::companions::WrittenObjects;
 use podgraft_core::graft::verify_undo::prune_proven;
-use podgraft_core::graft::{Options, run_notes};
+use podgraft_core::graft::{Options, RunContext, run_notes};
 use podgraft_core::inventory::SourceText;
 use podgraft_core::manifest::workload::PodKinds;
 use podgraft_core::options::PodTemplatePath;
@@ -218,9 +218,7 @@ fn graft_loaded(
     let is_in_the_way =
         |problem: &Diagnostic| problem.is_error() && (is_stream || problem.code != Code::File);
     let grafting = Grafting {
-        policies: &loaded.policies,
-        options: &options,
-        inventory: &inventory,
+        run: RunContext::new(&loaded.policies, &options, &inventory),
         threads: run.output.threads,
         tree: request.tree,
     };

@@ -1,7 +1,7 @@
 //! One large text on one thread and on several: what comes of it is the same, down to every line number.
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
-use podgraft_core::graft::{Options, graft, graft_on_threads};
+use podgraft_core::graft::{Options, RunContext, graft, graft_on_threads};
 use podgraft_core::inventory::Inventory;
 use podgraft_core::options::RemovalSelection;
 use podgraft_core::policy::Policy;
@@ -90,9 +90,11 @@ fn what_comes_of_a_text_does_not_depend_on_the_number_of_threads() {
                 threads,
                 &name,
                 text.as_bytes(),
-                &policies,
-                &options,
-                &inventory
+                RunContext {
+                    policies: &policies,
+                    options: &options,
+                    inventory: &inventory
+                },
             )
         );
         assert!(several == single, "{threads} threads");

@@ -15,7 +15,7 @@ use std::{env, fs};
 
 use podgraft_core::diagnostic::Code;
 use podgraft_core::edit::yaml_document;
-use podgraft_core::graft::{Options, graft_on_threads};
+use podgraft_core::graft::{Options, RunContext, graft_on_threads};
 use podgraft_core::inventory::Inventory;
 use podgraft_core::options::RemovalSelection;
 use podgraft_core::outcome::FileReport;
@@ -291,9 +291,7 @@ fn wanted(human: &Value, policies: &[Policy]) -> Option<Value> {
         NonZeroUsize::MIN,
         &name,
         text.as_bytes(),
-        policies,
-        &options,
-        &Inventory::default(),
+        RunContext::new(policies, &options, &Inventory::default()),
     );
     if !promises::errors(&report).is_empty() {
         return None;
@@ -419,9 +417,7 @@ impl Repository {
                 NonZeroUsize::MIN,
                 &name,
                 text.as_bytes(),
-                policies,
-                &options,
-                &inventory,
+                RunContext::new(policies, &options, &inventory),
             );
             for problem in promises::errors(&report) {
                 if problem.code == Code::Internal {

@@ -32,15 +32,17 @@ mod words;
 mod write;
 
 use std::num::NonZeroUsize;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
-use crate::inventory::{self, DataIndex, InMemoryText, Inventory, InventoryNeeds, SourceRole};
+use crate::inventory::{self, DataIndex, InMemoryText, InventoryNeeds, SourceRole};
 use crate::manifest::object::{find_objects, has_empty_list};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
 use crate::manifest::workload::PodKinds;
 pub use crate::options::{ImageEnv, Options, PodTemplatePath};
 use crate::outcome::{FileReport, GeneratedObject, ObjectName};
+pub use crate::plan::RunContext;
 use crate::policy::Policy;
 use crate::record::lock::LockSet;
 use crate::yaml::stream::chunks;
@@ -83,13 +85,14 @@ pub fn graft_with_locks(
         inventory::read_part(name, text, 1, SourceRole::Manifest, &needs, options);
     inventory.index = index.map(Arc::new);
     inventory.add_locks(locks);
-    let generated =
-        generated_companions(NonZeroUsize::MIN, name, text, policies, options, &inventory);
+    let run = RunContext::new(policies, options, &inventory);
+    let generated = generated_companions(NonZeroUsize::MIN, name, text, run);
     for companion in generated.missing {
         inventory.add_companion(companion);
     }
     inventory.set_removed_aside(policies, options, &generated.present);
-    let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, policies, options, &inventory);
+    let run = RunContext::new(policies, options, &inventory);
+    let mut report = graft_on_threads(NonZeroUsize::MIN, name, text, run);
     WrittenObjects::default().write_companions(&mut report);
     let unproven = verify_undo::prune_proven(
         &mut [(Arc::clone(name), text, &mut report)],
@@ -117,18 +120,16 @@ pub fn generated_companions(
     threads: NonZeroUsize,
     name: &Arc<str>,
     text: &[u8],
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    run: RunContext<'_>,
 ) -> GeneratedObjects {
-    if policies.iter().all(|policy| policy.generate.is_empty()) {
+    if run.policies.iter().all(|policy| policy.generate.is_empty()) {
         return GeneratedObjects::default();
     }
-    let kinds = &PodKinds::of(options);
+    let kinds = &PodKinds::of(run.options);
     let setting = FileContext {
         length: text.len(),
         mode: GraftMode::ListGenerated,
-        ..FileContext::of_part(name, policies, options, inventory, kinds)
+        ..FileContext::of_part(name, run, kinds)
     };
     let report = work(threads, text, setting);
     let missing = report.companions.into_iter();
@@ -145,16 +146,14 @@ pub fn graft_on_threads(
     threads: NonZeroUsize,
     name: &Arc<str>,
     text: &[u8],
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    run: RunContext<'_>,
 ) -> FileReport {
     // UTF-16 bytes would pass the prefilter as a text without workloads.
     if let Some(problem) = refuse_encoding(name, text) {
         return unread(vec![problem]);
     }
-    let kinds = &PodKinds::of(options);
-    let setting = FileContext::of_part(name, policies, options, inventory, kinds);
+    let kinds = &PodKinds::of(run.options);
+    let setting = FileContext::of_part(name, run, kinds);
     graft_whole(threads, text, setting)
 }
 
@@ -163,14 +162,12 @@ pub fn graft_parsed(
     tree: &Tree<'_>,
     name: &Arc<str>,
     text: &[u8],
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    run: RunContext<'_>,
 ) -> FileReport {
-    let kinds = &PodKinds::of(options);
+    let kinds = &PodKinds::of(run.options);
     let setting = FileContext {
         tree: Some(tree),
-        ..FileContext::of_part(name, policies, options, inventory, kinds)
+        ..FileContext::of_part(name, run, kinds)
     };
     graft_whole(NonZeroUsize::MIN, text, setting)
 }
@@ -208,30 +205,28 @@ struct FileContext<'s> {
     tree: Option<&'s Tree<'s>>,
     /// The file's marked workloads. `None` if the whole file is not at hand.
     marked: Option<&'s MarkedWorkloads<'s>>,
-    policies: &'s [Policy],
-    options: &'s Options,
-    inventory: &'s Inventory,
+    run: RunContext<'s>,
     kinds: &'s PodKinds,
     mode: GraftMode,
 }
 
+impl<'s> Deref for FileContext<'s> {
+    type Target = RunContext<'s>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.run
+    }
+}
+
 impl<'s> FileContext<'s> {
     /// The context of a part of a file that is edited. Nothing is known of the whole file.
-    fn of_part(
-        name: &'s Arc<str>,
-        policies: &'s [Policy],
-        options: &'s Options,
-        inventory: &'s Inventory,
-        kinds: &'s PodKinds,
-    ) -> Self {
+    fn of_part(name: &'s Arc<str>, run: RunContext<'s>, kinds: &'s PodKinds) -> Self {
         FileContext {
             name,
             length: usize::MAX,
             tree: None,
             marked: None,
-            policies,
-            options,
-            inventory,
+            run,
             kinds,
             mode: GraftMode::Edit,
         }
@@ -248,20 +243,14 @@ enum GraftMode {
 }
 
 /// Plans and edits a part of a file. Offsets and lines in the report are those of the whole file.
-pub fn graft_part(
-    name: &Arc<str>,
-    part: DocumentRun<'_>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-) -> FileReport {
+pub fn graft_part(name: &Arc<str>, part: DocumentRun<'_>, run: RunContext<'_>) -> FileReport {
     if part.start == 0
         && let Some(problem) = refuse_encoding(name, part.text)
     {
         return unread(vec![problem]);
     }
-    let kinds = &PodKinds::of(options);
-    let setting = FileContext::of_part(name, policies, options, inventory, kinds);
+    let kinds = &PodKinds::of(run.options);
+    let setting = FileContext::of_part(name, run, kinds);
     graft_run(part, setting)
 }
 

@@ -185,9 +185,7 @@ impl<'t> ParsedDocument<'t> {
         workload: &Workload<'w>,
         earlier: Option<&EarlierRun<'_>>,
     ) -> WorkloadPlan<'w> {
-        let setting = self.setting;
-        let (options, inventory) = (setting.options, setting.inventory);
-        plan(workload, setting.policies, options, inventory, earlier)
+        plan(workload, self.setting.run, earlier)
     }
 
     /// Plans a stripped workload again.

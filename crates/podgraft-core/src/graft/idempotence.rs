@@ -14,7 +14,7 @@ use crate::manifest::pod::Workload;
 use crate::options::Options;
 use crate::outcome::PolicyReport;
 use crate::plan::draft::Draft;
-use crate::plan::plan;
+use crate::plan::{RunContext, plan};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::{EnvChange, Policy, Rule};
 use crate::record::restore_order;
@@ -133,8 +133,11 @@ impl DocumentTask<'_> {
             no_marker: true,
             ..self.setting.options.clone()
         };
-        let (policies, inventory) = (self.setting.policies, self.setting.inventory);
-        let planned = plan(&result, policies, &options, inventory, None);
+        let run = RunContext {
+            options: &options,
+            ..self.setting.run
+        };
+        let planned = plan(&result, run, None);
         // Mostly nothing changes. Then the values need not be compared.
         if planned
             .policies

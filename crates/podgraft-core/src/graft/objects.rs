@@ -182,13 +182,7 @@ impl<'t> ParsedDocument<'t> {
         if is_left_alone || refuse_pod(workload).is_some() {
             return;
         }
-        let setting = self.setting;
-        let planned = plan::plan_companions(
-            workload,
-            setting.policies,
-            setting.options,
-            setting.inventory,
-        );
+        let planned = plan::plan_companions(workload, self.setting.run);
         report.present.extend(planned.present);
         let placed = planned
             .companions

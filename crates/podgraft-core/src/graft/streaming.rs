@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use super::{DocumentRun, generated_companions, graft_part};
+use super::{DocumentRun, RunContext, generated_companions, graft_part};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::{
     Inventory, InventoryKey, InventoryNeeds, SourceRole, read_part, unreadable,
 };
-use crate::options::Options;
 use crate::outcome::FileReport;
-use crate::policy::Policy;
 use crate::source::{LineCounter, Place};
 use crate::yaml::stream::chunks;
 use std::num::NonZeroUsize;
@@ -19,31 +17,25 @@ use std::num::NonZeroUsize;
 #[derive(Debug)]
 pub struct StreamingGraft<'p> {
     name: Arc<str>,
-    policies: &'p [Policy],
-    options: &'p Options,
+    /// The context of the run, with what is known from other sources.
+    run: RunContext<'p>,
     needs: InventoryNeeds,
+    /// What is known so far.
     inventory: Inventory,
 }
 
 impl<'p> StreamingGraft<'p> {
-    /// Starts a stream. `inventory` holds what is known from other sources. `None` if the policies look nothing up,
-    /// so the order of documents does not matter.
-    pub fn new(
-        name: &Arc<str>,
-        policies: &'p [Policy],
-        options: &'p Options,
-        inventory: &Inventory,
-    ) -> Option<Self> {
-        let needs = InventoryNeeds::of(policies);
+    /// Starts a stream. `None` if the policies look nothing up, so the order of documents does not matter.
+    pub fn new(name: &Arc<str>, run: RunContext<'p>) -> Option<Self> {
+        let needs = InventoryNeeds::of(run.policies);
         if needs.is_nothing() {
             return None;
         }
-        let mut inventory = inventory.clone();
+        let mut inventory = run.inventory.clone();
         inventory.track_lookups();
         Some(StreamingGraft {
             name: Arc::clone(name),
-            policies,
-            options,
+            run,
             needs,
             inventory,
         })
@@ -65,7 +57,7 @@ impl<'p> StreamingGraft<'p> {
                 line,
                 SourceRole::Manifest,
                 &self.needs,
-                self.options,
+                self.run.options,
             );
             // Each batch ends before a document that adds to the inventory: that one and those after it must see the
             // addition, those before it must not. Objects generated for one document are visible to later ones, too.
@@ -93,14 +85,8 @@ impl<'p> StreamingGraft<'p> {
 
     fn graft_part(&mut self, run: &DocumentRun<'_>, part: BatchStart, end: usize) -> FileReport {
         let text = &run.text[part.start..end];
-        let foreseen = generated_companions(
-            NonZeroUsize::MIN,
-            &self.name,
-            text,
-            self.policies,
-            self.options,
-            &self.inventory,
-        );
+        let context = self.context();
+        let foreseen = generated_companions(NonZeroUsize::MIN, &self.name, text, context);
         foreseen
             .missing
             .into_iter()
@@ -112,13 +98,14 @@ impl<'p> StreamingGraft<'p> {
             first_line: part.first_line,
             has_more,
         };
-        graft_part(
-            &self.name,
-            part,
-            self.policies,
-            self.options,
-            &self.inventory,
-        )
+        graft_part(&self.name, part, self.context())
+    }
+
+    fn context(&self) -> RunContext<'_> {
+        RunContext {
+            inventory: &self.inventory,
+            ..self.run
+        }
     }
 }
 

@@ -24,13 +24,13 @@ use crate::yaml::parse::reparse;
 use crate::yaml::splice::{Edit, changes_of, splice, splice_text};
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::graft_on_threads;
 use super::lost_text::gives_back;
 use super::orphaned_objects::warn_of_orphans;
 use super::pending::{PendingWorkload, Plan};
 use super::prune::{RunFile, generated, prune, restore_end, unended};
 use super::record_refusals::{changed_since, places_of, reason_of};
 use super::recorded::RecordedDocument;
+use super::{RunContext, graft_on_threads};
 
 /// The result of undoing an edited document.
 enum UndoProof {
@@ -434,9 +434,8 @@ fn undone(
     };
     let mut inventory = Inventory::default();
     inventory.add_locks(locks);
-    let graft = |name, text: &[u8]| {
-        graft_on_threads(NonZeroUsize::MIN, name, text, &[], &options, &inventory)
-    };
+    let run = RunContext::new(&[], &options, &inventory);
+    let graft = |name, text: &[u8]| graft_on_threads(NonZeroUsize::MIN, name, text, run);
     let mut reports: Vec<FileReport> = texts.iter().map(|(name, text)| graft(name, text)).collect();
     let files = texts.iter().zip(&mut reports);
     prune(

@@ -1,10 +1,8 @@
 //! Containers that policies of this run add, for later policies that choose them by `containers.include: [injected]`.
 
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::inventory::Inventory;
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::options::Options;
 use crate::ownership::marked_policies;
@@ -16,7 +14,7 @@ use crate::yaml::value::to_value;
 
 use super::draft::{Draft, DraftValue, Refusal};
 use super::equality::is_same;
-use super::{PlanContext, RuleContext, WorkloadPlan, baseline, order};
+use super::{RuleContext, RunContext, WorkloadPlan, baseline, order, plan_once};
 
 /// A container that this run adds, or that an earlier run added in the same form.
 pub(super) struct AddedContainer {
@@ -84,13 +82,8 @@ fn items(draft: &Draft<'_>, workload: &Workload<'_>, list: ContainerListKey) -> 
 /// theirs: then all such containers are taken out and all policies applied. Those that come back as they were are
 /// injected. Other items that equal one of a policy are its work if the mark of the workload names the policy, or if
 /// the run writes no marks. With a record, what was injected is out already.
-pub(super) fn base_of(
-    workload: &Workload<'_>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
-    has_record: bool,
-) -> Baseline {
+pub(super) fn base_of(workload: &Workload<'_>, run: RunContext<'_>, has_record: bool) -> Baseline {
+    let (policies, options) = (run.policies, run.options);
     let mark = workload.workload_annotation(MARKER);
     let mark = mark.and_then(|mark| workload.tree.string(mark));
     let is_unmarked_run = options.adopt || options.no_marker && !has_record;
@@ -98,7 +91,7 @@ pub(super) fn base_of(
         let mut marked = mark.into_iter().flat_map(marked_policies);
         is_unmarked_run || marked.any(|marked| *marked == *policy.identity)
     };
-    let (mut base, unlike) = baseline::base_of(workload, policies, inventory, is_own_work);
+    let (mut base, unlike) = baseline::base_of(workload, run, is_own_work);
     if !policies.iter().any(asks) {
         return base;
     }
@@ -111,7 +104,7 @@ pub(super) fn base_of(
     if doubtful.is_empty() {
         return base;
     }
-    let Some(planned) = planned_without(workload, policies, inventory, &base, &doubtful) else {
+    let Some(planned) = planned_without(workload, run, &base, &doubtful) else {
         return base;
     };
     base = Baseline::without(base.left_out);
@@ -132,8 +125,7 @@ pub(super) fn base_of(
 /// Applies all policies to the workload without the doubtful containers. The nodes that `base` leaves out are hidden.
 fn planned_without<'t>(
     workload: &Workload<'t>,
-    policies: &[Policy],
-    inventory: &Inventory,
+    run: RunContext<'_>,
     base: &Baseline,
     doubtful: &[&Container<'_>],
 ) -> Option<WorkloadPlan<'t>> {
@@ -143,18 +135,12 @@ fn planned_without<'t>(
         authors: true,
         ..Options::default()
     };
-    let run = PlanContext {
-        workload,
-        policies,
-        base: &without,
+    let run = RunContext {
         options: &options,
-        inventory,
-        earlier: None,
-        is_recording: false,
+        ..run
     };
     let draft = draft_without(workload, doubtful).ok()?;
-    let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
-    Some(applying.planned)
+    Some(plan_once(draft, workload, &without, run))
 }
 
 /// The value of a container in a draft, found by its name.

@@ -14,6 +14,7 @@ use crate::select::{Baseline, WorkloadFacts};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{field, to_value};
 
+use super::RunContext;
 use super::equality::is_same;
 use super::expand::expand;
 
@@ -26,8 +27,11 @@ const MOST_PASSES: usize = 4;
 /// labels and variables, but hardly ever the same container, so those of any policy are left out.
 pub(super) fn base_of(
     workload: &Workload<'_>,
-    policies: &[Policy],
-    inventory: &Inventory,
+    RunContext {
+        policies,
+        inventory,
+        ..
+    }: RunContext<'_>,
     is_own_work: impl Fn(&Policy) -> bool,
 ) -> (Baseline, BTreeSet<NodeId>) {
     let given = policies.iter().filter(|policy| !policy.suspend);

@@ -52,6 +52,7 @@ mod since;
 mod skips;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::change::{Change, ChangeTarget};
@@ -123,28 +124,46 @@ impl<'t> From<Draft<'t>> for WorkloadPlan<'t> {
     }
 }
 
+/// What all workloads of a run are planned with.
+#[derive(Debug, Clone, Copy)]
+pub struct RunContext<'r> {
+    /// The policies, in the order in which they apply.
+    pub policies: &'r [Policy],
+    /// The options of the run.
+    pub options: &'r Options,
+    /// What the policies look up.
+    pub inventory: &'r Inventory,
+}
+
+impl<'r> RunContext<'r> {
+    /// The context of a run.
+    pub fn new(policies: &'r [Policy], options: &'r Options, inventory: &'r Inventory) -> Self {
+        RunContext {
+            policies,
+            options,
+            inventory,
+        }
+    }
+}
+
 /// Applies the policies to a workload in order; each plans on the result of those before it. What an earlier run
 /// injected has already been taken out of `workload`.
 pub fn plan<'t>(
     workload: &Workload<'t>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    run: RunContext<'_>,
     earlier: Option<&EarlierRun<'_>>,
 ) -> WorkloadPlan<'t> {
-    for env in options.image_env.iter().filter(|env| !env.is_met()) {
+    for env in run.options.image_env.iter().filter(|env| !env.is_met()) {
         let containers = workload.containers().iter();
         containers.for_each(|container| env.match_container(container.name));
     }
-    let base = added_containers::base_of(workload, policies, options, inventory, earlier.is_some());
+    let base = added_containers::base_of(workload, run, earlier.is_some());
     // An existing record must stay true, so it is updated even if this run would not create one.
-    let is_recording = options.is_recording() || earlier.is_some();
-    let run = PlanContext {
+    let is_recording = run.options.is_recording() || earlier.is_some();
+    let plan = PlanContext {
+        run,
         workload,
-        policies,
         base: &base,
-        options,
-        inventory,
         earlier,
         is_recording,
     };
@@ -153,11 +172,11 @@ pub fn plan<'t>(
     // policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it no longer
     // marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
     loop {
-        match run.apply_with_checksums(&failed_late, &without_place) {
+        match plan.apply_with_checksums(&failed_late, &without_place) {
             Ok(applied) => {
-                let idle = idle_policies(&run, applied.recording.as_ref());
+                let idle = idle_policies(&plan, applied.recording.as_ref());
                 if idle.is_subset(&without_place) {
-                    return run.finish(applied);
+                    return plan.finish(applied);
                 }
                 without_place.extend(idle);
             }
@@ -170,32 +189,36 @@ pub fn plan<'t>(
 /// of objects that are generated for other workloads.
 pub(crate) fn plan_companions<'t>(
     workload: &Workload<'t>,
-    policies: &[Policy],
-    options: &Options,
-    inventory: &Inventory,
+    run: RunContext<'_>,
 ) -> WorkloadPlan<'t> {
-    let base = added_containers::base_of(workload, policies, options, inventory, false);
-    let run = PlanContext {
+    let base = added_containers::base_of(workload, run, false);
+    let draft = Draft::new(workload.tree, workload.object.node);
+    plan_once(draft, workload, &base, run)
+}
+
+/// Applies the policies to a draft of the workload, without checksums and records.
+fn plan_once<'t>(
+    draft: Draft<'t>,
+    workload: &Workload<'t>,
+    base: &Baseline,
+    run: RunContext<'_>,
+) -> WorkloadPlan<'t> {
+    let plan = PlanContext {
+        run,
         workload,
-        policies,
-        base: &base,
-        options,
-        inventory,
+        base,
         earlier: None,
         is_recording: false,
     };
-    let draft = Draft::new(workload.tree, workload.object.node);
-    let applying = run.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
+    let applying = plan.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
     applying.planned
 }
 
 /// The context of a plan: a workload and all policies.
 struct PlanContext<'r, 't> {
+    run: RunContext<'r>,
     workload: &'r Workload<'t>,
-    policies: &'r [Policy],
     base: &'r Baseline,
-    options: &'r Options,
-    inventory: &'r Inventory,
     earlier: Option<&'r EarlierRun<'r>>,
     /// Whether the changes go into a record.
     is_recording: bool,
@@ -213,6 +236,14 @@ struct PlanInProgress<'r, 't> {
 
 /// The index of a policy, and the problems with its checksums.
 type ChecksumFailure = (usize, Vec<Diagnostic>);
+
+impl<'r> Deref for PlanContext<'r, '_> {
+    type Target = RunContext<'r>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.run
+    }
+}
 
 impl<'r, 't> PlanContext<'r, 't> {
     fn subject(&'r self, policy: &'r Policy) -> RuleContext<'r, 't> {
