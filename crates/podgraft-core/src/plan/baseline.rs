@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::change::MetadataOwner;
 use crate::inventory::Inventory;
-use crate::manifest::pod::{Container, Workload};
+use crate::manifest::pod::Workload;
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
@@ -92,7 +92,11 @@ impl OwnWork<'_, '_> {
     /// The items of the input that equal those which the policies inject into what `seen` leaves, and the containers that
     /// only have the name of an injected one.
     fn items(&self, seen: &Baseline) -> (BTreeSet<NodeId>, BTreeSet<NodeId>) {
-        let mut found = OwnItems::default();
+        let mut found = OwnItems {
+            workload: self.workload,
+            equal: BTreeSet::new(),
+            unlike: BTreeSet::new(),
+        };
         for &(policy, is_own_work) in &self.given {
             for rule in &policy.rules {
                 self.items_of_rule(policy, rule, is_own_work, seen, &mut found);
@@ -107,7 +111,7 @@ impl OwnWork<'_, '_> {
         rule: &Rule,
         is_own_work: bool,
         seen: &Baseline,
-        found: &mut OwnItems,
+        found: &mut OwnItems<'_, '_>,
     ) {
         let workload = self.workload;
         let facts = WorkloadFacts::new(policy, workload, seen, self.inventory);
@@ -126,20 +130,22 @@ impl OwnWork<'_, '_> {
             return;
         };
         for inject in expanded.injects() {
-            found.containers(workload, inject);
+            found.containers(inject);
             if is_own_work {
-                found.texts(workload, inject);
+                found.texts(inject);
             }
             if is_own_item {
-                found.pod_items(workload, inject);
+                found.lists(workload.pod_spec, &POD_LISTS, inject.items_of_lists().0);
             }
         }
         if is_own_item {
-            for container in &chosen {
-                found.container_items(workload, container, &expanded.inject);
-            }
-            for (container, inject) in chosen.iter().zip(&expanded.of_containers) {
-                found.container_items(workload, container, inject);
+            let of_all = chosen
+                .iter()
+                .map(|container| (container, &*expanded.inject));
+            let of_each = chosen.iter().zip(&expanded.of_containers);
+            for (container, inject) in of_all.chain(of_each) {
+                let (_, items) = inject.items_of_lists();
+                found.lists(container.node, &CONTAINER_LISTS, items);
             }
         }
     }
@@ -274,61 +280,36 @@ fn texts_of(workload: &Workload<'_>) -> [(&'static str, Option<NodeId>); 4] {
 }
 
 /// Items of the input that are compared with those of the policies.
-#[derive(Default)]
-struct OwnItems {
+struct OwnItems<'w, 't> {
+    workload: &'w Workload<'t>,
     /// Those that equal one of a policy.
     equal: BTreeSet<NodeId>,
     /// Containers that have the name of an injected one, but other content.
     unlike: BTreeSet<NodeId>,
 }
 
-impl OwnItems {
-    fn pod_items(&mut self, workload: &Workload<'_>, inject: &Injection) {
-        let (of_pod, _) = inject.items_of_lists();
-        for (list, items) in POD_LISTS.iter().zip(of_pod) {
-            self.list_items(workload, workload.pod_spec, list, &items);
-        }
-    }
-
-    fn container_items(
+impl OwnItems<'_, '_> {
+    /// Finds the items of lists that equal one of a policy's. `policy_items` has those of each list.
+    fn lists<'p>(
         &mut self,
-        workload: &Workload<'_>,
-        container: &Container<'_>,
-        inject: &Injection,
-    ) {
-        let (_, of_container) = inject.items_of_lists();
-        for (list, items) in CONTAINER_LISTS.iter().zip(of_container) {
-            self.list_items(workload, container.node, list, &items);
-        }
-    }
-
-    /// Finds the items of a list that equal one of the policy's.
-    fn list_items(
-        &mut self,
-        workload: &Workload<'_>,
         holder: NodeId,
-        list: &str,
-        policy_items: &[&PolicyValue],
+        lists: &[&str],
+        policy_items: impl IntoIterator<Item = Vec<&'p PolicyValue>>,
     ) {
-        let Some(node) = workload
-            .tree
-            .get(holder, list)
-            .filter(|_| !policy_items.is_empty())
-        else {
-            return;
-        };
-        for item in workload.tree.items(node) {
-            if let Ok(value) = to_value(workload.tree, item)
-                && policy_items
-                    .iter()
-                    .any(|wanted| is_same(&value, &wanted.value))
-            {
-                self.equal.insert(item);
-            }
+        let tree = self.workload.tree;
+        for (list, policy_items) in lists.iter().zip(policy_items) {
+            let is_own = |item: &NodeId| {
+                let is_equal = |value| policy_items.iter().any(|own| is_same(&value, &own.value));
+                to_value(tree, *item).is_ok_and(is_equal)
+            };
+            let node = tree.get(holder, list).filter(|_| !policy_items.is_empty());
+            let items = node.into_iter().flat_map(|node| tree.items(node));
+            self.equal.extend(items.filter(is_own));
         }
     }
 
-    fn containers(&mut self, workload: &Workload<'_>, inject: &Injection) {
+    fn containers(&mut self, inject: &Injection) {
+        let workload = self.workload;
         let init = inject.init_containers.iter().map(|(item, _)| item);
         let policy_containers: Vec<&PolicyValue> = init
             .chain(inject.sidecars.iter().map(|(item, ..)| item))
@@ -350,7 +331,8 @@ impl OwnItems {
         }
     }
 
-    fn texts(&mut self, workload: &Workload<'_>, inject: &Injection) {
+    fn texts(&mut self, inject: &Injection) {
+        let workload = self.workload;
         let policy_texts = [
             &inject.pod_annotations,
             &inject.pod_labels,
