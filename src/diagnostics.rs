@@ -12,9 +12,8 @@ use miette::{GraphicalReportHandler, GraphicalTheme};
 use podgraft_core::diagnostic::{Code, Diagnostic, Severity};
 use podgraft_core::report::grouping::{self, group_alike};
 use podgraft_core::report::json::render_diagnostic;
-use podgraft_core::wording::wrap_options;
 use podgraft_core::wording::{
-    Paint, brief, for_log, is_unsafe, lines, one_line, severities, severity,
+    Paint, brief, for_log, is_unsafe, lines, one_line, severities, severity, wrap_options,
 };
 use textwrap::{WordSeparator, WordSplitter};
 

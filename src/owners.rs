@@ -1,8 +1,7 @@
 //! Finds and reads the CODEOWNERS file of the repository.
 
-use std::env;
-use std::fs;
 use std::path::Path;
+use std::{env, fs};
 
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::report::codeowners::Codeowners;

@@ -15,11 +15,8 @@ use crate::args::tools::CrdScopeArg;
 use crate::args::{ColorWhen, ConvertArgs, ExplainArgs, PolicyCommand, relevant_flags};
 use crate::diagnostics::Console;
 use crate::exit::Exit;
-use crate::init;
-use crate::lint;
 use crate::policies::{offered_files, reading};
-use crate::policy_test;
-use crate::suggest;
+use crate::{init, lint, policy_test, suggest};
 
 /// `podgraft policy`.
 pub fn policy(command: &PolicyCommand) -> Exit {

@@ -2,10 +2,9 @@
 //! reports for programs that show them beside the code.
 
 use std::collections::HashMap;
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{env, fs};
 
 use podgraft_core::diagnostic::Diagnostic;
 

@@ -20,7 +20,6 @@ use podgraft_core::policy::builtin::list_names;
 use podgraft_core::report::merge_repeated;
 use podgraft_core::select::kinds::unknown_kinds;
 
-use crate::args;
 use crate::args::relevant_flags::usage;
 use crate::file_identity::identity_of;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
@@ -35,7 +34,7 @@ use crate::settings::{self, Caller};
 use crate::shard::Shard;
 use crate::texts::{InputBytes, open_pipe, read_texts, source_text, texts_of};
 use crate::walk::{Input, reads_terminal, walk, walk_context};
-use crate::{charts, hints, progress};
+use crate::{args, charts, hints, progress};
 
 pub use grafted::GraftOutcome;
 use request::options_of;

@@ -1,9 +1,8 @@
 //! Completes the flags from the environment and from `podgraft.yaml`. Flags win over the environment, and the
 //! environment over the file.
 
-use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use globset::GlobMatcher;
 use podgraft_core::config::{

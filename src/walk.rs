@@ -10,13 +10,12 @@ use std::sync::Arc;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use walkdir::{DirEntry, WalkDir};
 
-use crate::args;
 use crate::charts::command_with_chart;
-use crate::kustomization;
 use crate::path_filter::PathFilter;
 use crate::paths::{is_kustomization, is_manifest_name, real, text_of};
 use crate::problems::{not_read, unreadable};
 use crate::settings::at_entry;
+use crate::{args, kustomization};
 
 /// One file to read.
 #[derive(Debug, Clone)]

@@ -16,11 +16,9 @@ use crate::plan::draft_paths::RecordedPlaces;
 use crate::plan::recording::EarlierRun;
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, plan};
-use crate::record::ORIGINAL;
-use crate::record::has_twin_containers;
 use crate::record::{
-    Effects, JoinedText, MARKER, PolicyRecord, Record, RecordPaths, RecordedValue, VERSION, digest,
-    restore_order,
+    Effects, JoinedText, MARKER, ORIGINAL, PolicyRecord, Record, RecordPaths, RecordedValue,
+    VERSION, digest, has_twin_containers, restore_order,
 };
 use crate::undo::{RecordedObject, StrippedDocument};
 use crate::yaml::parse::parse;

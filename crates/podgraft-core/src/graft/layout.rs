@@ -17,8 +17,7 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::check::check;
-use super::companions::merge;
-use super::companions::{UnwrittenCompanion, with_companions, written_beside};
+use super::companions::{UnwrittenCompanion, merge, with_companions, written_beside};
 use super::document::ParsedDocument;
 use super::objects::OtherObject;
 use super::pending::{DesiredState, PendingWorkload, Plan};

@@ -34,8 +34,7 @@ use super::dangling_mounts::dangling_mounts;
 use super::objects::{ObjectClass, OtherObject};
 use super::prune::generated;
 use super::record_refusals::without_record;
-use super::recorded::OffsetMap;
-use super::recorded::RecordedDocument;
+use super::recorded::{OffsetMap, RecordedDocument};
 use super::refusals::{refuse_pod, refuse_workload};
 
 /// A workload with its desired state, and the edits of its text when they are written.

@@ -20,8 +20,10 @@ use super::draft::{Draft, DraftValue};
 use super::planner::Planner;
 use super::recording::RuleNotes;
 use super::skips::{no_container, no_rule};
-use super::{PlanContext, WorkloadPlan};
-use super::{companions, config_keys, ephemeral, expand, forbidden, foreign, mutation, needs};
+use super::{
+    PlanContext, WorkloadPlan, companions, config_keys, ephemeral, expand, forbidden, foreign,
+    mutation, needs,
+};
 
 /// The reason to skip a policy in a run that adopts others.
 const NOT_ADOPTED: &str = "not adopted: some of what it injects is missing";

@@ -6,14 +6,13 @@ use std::borrow::Cow;
 
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
-use crate::policy::PolicyValue;
 use crate::yaml::value::{Path, field, field_at};
 
 use super::containers::{items_of, port_of, text_of};
 use super::draft::{Draft, DraftValue};
 use super::planner::{PlanResult, Planner};
 use super::pod_rules;
-use crate::policy::quantity;
+use crate::policy::{PolicyValue, quantity};
 
 /// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {

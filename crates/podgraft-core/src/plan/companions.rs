@@ -16,9 +16,8 @@ use crate::record::live::as_created;
 use crate::record::{digest, rest_below};
 use crate::source::{Place, folder_of};
 
-use super::RuleContext;
 use super::equality::is_stated;
-use super::forbidden;
+use super::{RuleContext, forbidden};
 
 /// The label of all generated objects:
 /// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>

@@ -16,9 +16,8 @@ use super::containers::{DesiredItem, ListPlace, items_of};
 use super::draft::DraftValue;
 use super::env_from::EnvFromVariable;
 use super::joined::joined;
-use super::order;
 use super::planner::{PlanResult, Planner};
-use super::reconcile;
+use super::{order, reconcile};
 
 pub(super) fn value_of(change: &EnvChange) -> Option<&str> {
     field(&change.item.value, "value").and_then(Value::as_str)

@@ -11,10 +11,9 @@ use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
 
 use super::draft::{DraftValue, OpenId, OpenedCollection};
-use super::order;
 use super::patch_limits::{GrowthError, PatchGrowth};
 use super::planner::{PlanError, PlanResult, Planner};
-use super::reconcile;
+use super::{order, reconcile};
 
 /// The value at which the paths of a patch begin.
 #[derive(Debug, Clone)]

@@ -12,9 +12,8 @@ use crate::yaml::value::leaves;
 use super::defaults::LINUX_ONLY;
 use super::draft::{DraftValue, OpenId};
 use super::equality::is_same;
-use super::order;
 use super::planner::{PlanResult, Planner};
-use super::reconcile;
+use super::{order, reconcile};
 
 /// Fields that are invalid in the security context of a Windows pod, in addition to those of containers.
 const LINUX_ONLY_OF_PODS: [&str; 5] = [

@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::builtin;
 use super::document::Document;
 use super::format::{INJECTION_POLICY, INSTRUMENTATION, understood};
-use super::native;
 use super::native::source;
 use super::params::DeclaredParams;
 use super::schema::{did_you_mean, nearest};
 use super::unread::not_yaml;
-use super::{Policy, PolicyFile};
+use super::{Policy, PolicyFile, builtin, native};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::workload::group_of;
 use crate::source::Place;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::Policy;
 pub use super::PolicyFile;
 use super::conversion::{ConversionContext, ConvertedResource, DebugMode, ReadOptions};
 use super::document::Document;
@@ -13,12 +12,11 @@ use super::found::{
     sources_of, without_duplicates,
 };
 use super::names::check_dns_subdomain;
-use super::native;
 use super::native::source::PolicyInstance;
-use super::opentelemetry;
 pub use super::params::ParamSetting;
 use super::params::{self, DeclaredParams};
 pub(crate) use super::unread::not_yaml;
+use super::{Policy, native, opentelemetry};
 use crate::diagnostic::Diagnostic;
 use crate::yaml::value::Path;
 

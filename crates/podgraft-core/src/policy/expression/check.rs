@@ -1,8 +1,9 @@
 //! Checks an expression when its policy is read: every name in it must be known. Also rewrites calls so that their cost
 //! is counted, and so that functions of the crate without limits are replaced by limited ones.
 
-use cel::common::ast::operators::{CONDITIONAL, LOGICAL_AND, LOGICAL_OR};
-use cel::common::ast::operators::{IN, INDEX, OPT_INDEX, OPT_SELECT};
+use cel::common::ast::operators::{
+    CONDITIONAL, IN, INDEX, LOGICAL_AND, LOGICAL_OR, OPT_INDEX, OPT_SELECT,
+};
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr,
 };
@@ -12,8 +13,7 @@ use super::kubernetes::{NAMESPACES, ON_LISTS, nodes_of};
 use super::library::{CHARGED, CHARGED_EACH, WALKED, is_free};
 use super::macros::{call, is_binding, lazily, literal};
 use super::memo::{FieldReads, Memo, is_label_map};
-use super::replacements;
-use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, too_deep};
+use super::{FieldReferences, MAX_DEPTH, MAX_WALKS, ObjectKinds, cost, replacements, too_deep};
 use crate::diagnostic::{Code, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::template::TemplateError;

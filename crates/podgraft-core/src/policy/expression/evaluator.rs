@@ -9,18 +9,16 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::cost;
 use super::library::ENV;
 use super::lookups::{self, LookupCache};
 use super::memo::MemoEntry;
 use super::messages::{in_words, shortened};
-use super::order;
 use super::shared::{SharedValue, from_json, map_of, to_json};
 use super::{
     Expression, ExpressionResult, Facts, PolicyVariable, SOURCE, SOURCES, VariableBody, WHOLE,
+    cost, order,
 };
-use crate::diagnostic::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::functions::MAX_TEXT;
 use crate::policy::template::{ParamValues, TemplateError};
 use crate::policy::vocabulary::fields_of;

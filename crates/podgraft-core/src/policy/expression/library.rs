@@ -10,15 +10,9 @@ use cel::objects::Key;
 use cel::{DeclarationError, Env, ExecutionError, Value as Cel};
 use std::sync::{Arc, LazyLock};
 
-use super::addresses;
 use super::cost::{spend, spend_on};
-use super::formats;
-use super::kubernetes;
 use super::lookups::{self, LookupKey};
-use super::macros;
-use super::replacements;
-use super::urls;
-use super::values;
+use super::{addresses, formats, kubernetes, macros, replacements, urls, values};
 use crate::manifest::workload::group_of;
 use crate::policy::functions;
 

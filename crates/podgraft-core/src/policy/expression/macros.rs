@@ -1,8 +1,9 @@
 //! Macros that the CEL crate lacks: comprehensions with two variables, for key or index, and value. They expand to
 //! comprehensions over the keys, with the value bound for each.
 
-use cel::common::ast::operators::{ADD, NOT_STRICTLY_FALSE};
-use cel::common::ast::operators::{CONDITIONAL, INDEX, LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR};
+use cel::common::ast::operators::{
+    ADD, CONDITIONAL, INDEX, LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR, NOT_STRICTLY_FALSE,
+};
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, ListExpr, LiteralValue};
 use cel::parser::{Macro, MacroExprHelper};
 use cel::{DeclarationError, Env, ParseError};

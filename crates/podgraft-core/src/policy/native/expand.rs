@@ -4,9 +4,8 @@ use serde_json::{Map, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::PolicyReader;
 use super::evaluate::{PendingTemplates, write_as_text};
-use super::patches;
+use super::{PolicyReader, patches};
 use crate::diagnostic::{Code, Diagnostic, unless};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};

@@ -3,9 +3,8 @@
 use json_patch::jsonptr::PointerBuf;
 use serde_json::Value;
 
-use super::PolicyReader;
-use super::rules;
 use super::types::{JsonPatchOperation, OperationKind, Patch};
+use super::{PolicyReader, rules};
 use crate::diagnostic::Code;
 use crate::policy::PatchEntry;
 use crate::policy::document::{Document, KEY_LIMIT};

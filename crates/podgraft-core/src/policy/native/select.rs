@@ -4,9 +4,8 @@ use globset::GlobMatcher;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use super::PolicyReader;
 use super::expressions::ConditionSubject;
-use super::types;
+use super::{PolicyReader, types};
 use crate::glob;
 use crate::policy::template::ValueTemplate;
 use crate::policy::{
