@@ -14,7 +14,7 @@ use super::layout::{
     BlockScalarEnd, behind_attached_comments, comments_above, line_behind, line_end_at, line_start,
     next_line,
 };
-use super::lower::{Lowering, LoweringError, ParentContext};
+use super::lower::{EditResult, Lowering, LoweringError, ParentContext};
 use super::text_cache::ValuePosition;
 
 /// Bytes that most new entries fit into.
@@ -30,11 +30,7 @@ struct NewLines {
 }
 
 impl Lowering<'_, '_> {
-    pub(super) fn block_mapping(
-        &mut self,
-        origin: NodeId,
-        fields: &[DraftField],
-    ) -> Result<(), LoweringError> {
+    pub(super) fn block_mapping(&mut self, origin: NodeId, fields: &[DraftField]) -> EditResult {
         self.remove_fields(origin, fields)?;
         let column = self.tree.column(origin);
         let mut previous: Option<NodeId> = None;
@@ -62,11 +58,7 @@ impl Lowering<'_, '_> {
         self.insert(&mut new, previous, None, column)
     }
 
-    pub(super) fn block_sequence(
-        &mut self,
-        origin: NodeId,
-        items: &[DraftValue],
-    ) -> Result<(), LoweringError> {
+    pub(super) fn block_sequence(&mut self, origin: NodeId, items: &[DraftValue]) -> EditResult {
         let dashes = self.dashes(origin);
         let column = self.tree.column(origin);
         let width = dashes
@@ -129,7 +121,7 @@ impl Lowering<'_, '_> {
         part: &DraftValue,
         column: usize,
         near: NodeId,
-    ) -> Result<(), LoweringError> {
+    ) -> EditResult {
         if let Some(items) = self.shared_items(part) {
             let column = column + self.style.list_offset;
             for item in items {
@@ -182,7 +174,7 @@ impl Lowering<'_, '_> {
         previous: Option<NodeId>,
         next: Option<(NodeId, usize)>,
         column: usize,
-    ) -> Result<(), LoweringError> {
+    ) -> EditResult {
         // Most entries of a large collection have none before them.
         if new.text.is_empty() {
             return Ok(());
@@ -275,13 +267,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Inserts lines before what begins at `at`, which may share its line with dashes.
-    fn insert_before(
-        &mut self,
-        next: NodeId,
-        at: usize,
-        column: usize,
-        lines: &str,
-    ) -> Result<(), LoweringError> {
+    fn insert_before(&mut self, next: NodeId, at: usize, column: usize, lines: &str) -> EditResult {
         let text = self.tree.text();
         let before = text[line_start(text, at)..at].trim_start_matches('\u{feff}');
         if !before.bytes().all(|byte| matches!(byte, b' ' | b'-')) {
@@ -323,7 +309,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn remove_item(&mut self, dash: usize, node: NodeId) -> Result<(), LoweringError> {
+    fn remove_item(&mut self, dash: usize, node: NodeId) -> EditResult {
         let text = self.tree.text();
         let start = line_start(text, dash);
         if !text[start..dash].bytes().all(|byte| byte == b' ') {
@@ -338,7 +324,7 @@ impl Lowering<'_, '_> {
 }
 
 /// The index of an item. The search begins at `next`, behind the one that was found last, where it mostly is.
-fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> Result<usize, LoweringError> {
+fn index_of(node: NodeId, dashes: &[(usize, NodeId)], next: usize) -> EditResult<usize> {
     let is_node = |(_, item): &(usize, NodeId)| *item == node;
     let behind = dashes[next..].iter().position(is_node);
     let found = behind

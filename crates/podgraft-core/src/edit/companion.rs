@@ -17,7 +17,7 @@ use super::flow::json_unit;
 use super::layout::{
     BlockScalarEnd, behind_attached_comments, block_style, flow_style, line_behind, line_end_at,
 };
-use super::lower::{LoweringError, lower_in};
+use super::lower::{EditResult, LoweringError, lower_in};
 use super::text_cache::TextCache;
 
 /// The reason to write nothing behind an object that ends like this: undo could not tell these blanks from the text
@@ -62,7 +62,7 @@ impl ObjectPlacement {
         tree: &Tree<'_>,
         object: &Arc<Value>,
         styles: &mut ListStyles,
-    ) -> Result<ObjectText, LoweringError> {
+    ) -> EditResult<ObjectText> {
         match self {
             ObjectPlacement::InList(within) => {
                 let style = styles.0.entry(within.list);
@@ -157,7 +157,7 @@ fn write_item(
     within: ListMembership,
     object: &Arc<Value>,
     style: BlockStyle,
-) -> Result<ObjectText, LoweringError> {
+) -> EditResult<ObjectText> {
     let mut draft = Draft::new(tree, within.list);
     extend_list(&mut draft, within, object).map_err(|refusal| LoweringError {
         node: refusal.node,

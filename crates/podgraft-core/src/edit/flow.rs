@@ -10,7 +10,7 @@ use crate::yaml::tree::{NodeId, Tree};
 
 use super::emit::{FlowStyle, flow_field, flow_lines, flow_value};
 use super::layout::{comments_above, flow_style, line_end, line_end_at, line_start, next_line};
-use super::lower::{Lowering, LoweringError, ParentContext};
+use super::lower::{EditResult, Lowering, LoweringError, ParentContext};
 
 /// An entry of the draft: one of the input, with its first and last node, or the text of a new one.
 enum FlowEntry<'d> {
@@ -42,7 +42,7 @@ pub(super) fn mapping(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
     fields: &[DraftField],
-) -> Result<(), LoweringError> {
+) -> EditResult {
     let writer = FlowWriter::new(lowering.tree, origin);
     let mut entries = Vec::with_capacity(fields.len());
     for field in fields {
@@ -66,7 +66,7 @@ pub(super) fn sequence(
     lowering: &mut Lowering<'_, '_>,
     origin: NodeId,
     items: &[DraftValue],
-) -> Result<(), LoweringError> {
+) -> EditResult {
     let writer = FlowWriter::new(lowering.tree, origin);
     let mut entries = Vec::with_capacity(items.len());
     for item in items {
@@ -90,7 +90,7 @@ fn collection(
     origin: NodeId,
     entries: &[FlowEntry<'_>],
     writer: &FlowWriter<'_>,
-) -> Result<(), LoweringError> {
+) -> EditResult {
     let tree = lowering.tree;
     if is_bare(tree, origin) || tree.children(origin).any(|node| is_bare(tree, node)) {
         return Err(LoweringError {

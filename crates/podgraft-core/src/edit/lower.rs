@@ -26,15 +26,14 @@ pub struct LoweringError {
     pub reason: &'static str,
 }
 
+/// The result of an edit, or why the text cannot be edited.
+pub type EditResult<T = ()> = Result<T, LoweringError>;
+
 /// Returns the edits that turn the input's text into the draft's, sorted by offset.
 ///
 /// # Errors
 /// Where the text is written in a way that leaves no safe place for the change.
-pub fn lower(
-    draft: &Draft<'_>,
-    object: NodeId,
-    texts: &mut TextCache,
-) -> Result<Vec<Edit>, LoweringError> {
+pub fn lower(draft: &Draft<'_>, object: NodeId, texts: &mut TextCache) -> EditResult<Vec<Edit>> {
     lower_in(block_style(draft.tree, object), draft, texts)
 }
 
@@ -43,7 +42,7 @@ pub(super) fn lower_in(
     style: BlockStyle,
     draft: &Draft<'_>,
     texts: &mut TextCache,
-) -> Result<Vec<Edit>, LoweringError> {
+) -> EditResult<Vec<Edit>> {
     let mut lowering = Lowering {
         draft,
         tree: draft.tree,
@@ -120,11 +119,7 @@ pub(super) struct Lowering<'d, 't> {
 }
 
 impl Lowering<'_, '_> {
-    pub(super) fn lower_part(
-        &mut self,
-        part: &DraftValue,
-        around: ParentContext,
-    ) -> Result<(), LoweringError> {
+    pub(super) fn lower_part(&mut self, part: &DraftValue, around: ParentContext) -> EditResult {
         match part {
             DraftValue::Node(_) | DraftValue::New(_) => Ok(()),
             DraftValue::Instead { of: node, value } => self.replace(*node, value, around),
@@ -132,7 +127,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn lower_opened(&mut self, id: OpenId, around: ParentContext) -> Result<(), LoweringError> {
+    fn lower_opened(&mut self, id: OpenId, around: ParentContext) -> EditResult {
         let draft = self.draft;
         match draft.opened(id) {
             OpenedCollection::Mapping {
@@ -167,12 +162,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Writes a collection that was empty or null, or that keeps none of its entries.
-    fn rewrite(
-        &mut self,
-        id: OpenId,
-        origin: NodeId,
-        around: ParentContext,
-    ) -> Result<(), LoweringError> {
+    fn rewrite(&mut self, id: OpenId, origin: NodeId, around: ParentContext) -> EditResult {
         let value = self
             .draft
             .value(&DraftValue::Open(id))
@@ -183,12 +173,7 @@ impl Lowering<'_, '_> {
         self.write_replacement(origin, &value, around)
     }
 
-    fn replace(
-        &mut self,
-        node: NodeId,
-        value: &Value,
-        around: ParentContext,
-    ) -> Result<(), LoweringError> {
+    fn replace(&mut self, node: NodeId, value: &Value, around: ParentContext) -> EditResult {
         if let Some(edit) = value.as_str().and_then(|text| {
             scalar::extend_or_respell(self.tree, node, text, around)
                 .or_else(|| scalar::replace_piece(self.tree, node, text, around))
@@ -214,7 +199,7 @@ impl Lowering<'_, '_> {
         node: NodeId,
         value: &Value,
         around: ParentContext,
-    ) -> Result<(), LoweringError> {
+    ) -> EditResult {
         let style = self.style;
         let end = self.tree.span(node).end;
         match around {
@@ -256,7 +241,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn write_inside_brackets(&mut self, of: NodeId, value: &Value) -> Result<(), LoweringError> {
+    fn write_inside_brackets(&mut self, of: NodeId, value: &Value) -> EditResult {
         let at = self.tree.start_with_properties(of)..self.tree.span(of).end;
         let text = flow::inner_value(self.tree, of, value);
         let text = match at.is_empty() {
@@ -276,7 +261,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The text between a key and a value written in place of an absent one: a blank for `{env:}`, none for `{env: }`.
-    fn behind_flow_key(&self, node: NodeId) -> Result<String, LoweringError> {
+    fn behind_flow_key(&self, node: NodeId) -> EditResult<String> {
         let before = &self.tree.text()[..self.tree.span(node).start];
         match (before.ends_with(':'), before.trim_end().ends_with(':')) {
             (true, _) => Ok(" ".to_owned()),
@@ -311,7 +296,7 @@ impl Lowering<'_, '_> {
     }
 
     /// The offset behind the `:` of a field, or behind the anchor and tag of its value, which stay.
-    fn behind_colon(&self, key: NodeId, value: NodeId) -> Result<usize, LoweringError> {
+    fn behind_colon(&self, key: NodeId, value: NodeId) -> EditResult<usize> {
         let text = self.tree.text();
         let key_end = self.tree.span(key).end;
         let blanks = text[key_end..]
@@ -370,11 +355,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    pub(super) fn value_of(
-        &self,
-        part: &DraftValue,
-        near: NodeId,
-    ) -> Result<Arc<Value>, LoweringError> {
+    pub(super) fn value_of(&self, part: &DraftValue, near: NodeId) -> EditResult<Arc<Value>> {
         self.draft.shared_value(part).ok_or(LoweringError {
             node: near,
             reason: "has no unambiguous value",

@@ -10,7 +10,7 @@ mod remove;
 pub(crate) mod scalar;
 mod text_cache;
 
-pub use lower::{LoweringError, lower};
+pub use lower::{EditResult, LoweringError, lower};
 pub use text_cache::TextCache;
 
 /// A value as a YAML document in block style, with a line end.

@@ -8,17 +8,13 @@ use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
 use super::layout::{BlockScalarEnd, line_behind, line_end, line_end_at, line_start};
-use super::lower::{Lowering, LoweringError};
+use super::lower::{EditResult, Lowering, LoweringError};
 
 type KeyValueNodes = (NodeId, NodeId);
 
 impl Lowering<'_, '_> {
     /// Removes the fields of the input that the draft does not have, each run of adjacent fields at once.
-    pub(super) fn remove_fields(
-        &mut self,
-        origin: NodeId,
-        fields: &[DraftField],
-    ) -> Result<(), LoweringError> {
+    pub(super) fn remove_fields(&mut self, origin: NodeId, fields: &[DraftField]) -> EditResult {
         let kept = fields.iter().filter_map(|field| match &field.key {
             DraftKey::Node(key) => Some(*key),
             _ => None,
@@ -52,7 +48,7 @@ impl Lowering<'_, '_> {
         previous: Option<&KeyValueNodes>,
         run: &[KeyValueNodes],
         next: Option<&KeyValueNodes>,
-    ) -> Result<(), LoweringError> {
+    ) -> EditResult {
         let [(first, _), ..] = run else { return Ok(()) };
         let text = self.tree.text();
         let start = self.tree.start_with_properties(*first);

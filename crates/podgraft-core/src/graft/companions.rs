@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::LoweringError;
 use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
+use crate::edit::{EditResult, LoweringError};
 use crate::inventory::written_name;
 use crate::manifest::pod::Workload;
 use crate::outcome::{FileReport, GeneratedObject, ObjectName, ObjectText, PlacedObject};
@@ -73,7 +73,7 @@ fn behind_workload_edits(
     mut text: ObjectText,
     workload: &Workload<'_>,
     workload_edits: &[Edit],
-) -> Result<ObjectText, LoweringError> {
+) -> EditResult<ObjectText> {
     let whole = workload.tree.text();
     let is_line_end =
         |edit: &Edit| edit.at.start == whole.len() && matches!(&*edit.text, "\n" | "\r\n");
