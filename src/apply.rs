@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::error::ErrorKind;
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::patches::{self, COMPONENT, COMPONENT_HEADER, GENERATED};
 use podgraft_core::report::text;
 
@@ -89,7 +89,7 @@ fn manifests(args: &args::ApplyArgs) -> Result<Exit, clap::Error> {
 }
 
 /// Writes the patches of a run in one format.
-type PatchWriter = fn(&args::ApplyArgs, &GraftOutcome) -> Result<(), Vec<Diagnostic>>;
+type PatchWriter = fn(&args::ApplyArgs, &GraftOutcome) -> Diagnosed;
 
 fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Error> {
     let mut request = RunRequest::for_report(&Purpose::Elsewhere, &args.run.output);
@@ -108,11 +108,11 @@ fn patched(args: &args::ApplyArgs, write: PatchWriter) -> Result<Exit, clap::Err
     Ok(Exit::Done)
 }
 
-fn json_patch(_: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
+fn json_patch(_: &args::ApplyArgs, grafted: &GraftOutcome) -> Diagnosed {
     print(patches::json_patch(&grafted.reported()).as_bytes()).map_err(|problem| vec![problem])
 }
 
-fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<Diagnostic>> {
+fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Diagnosed {
     let folder = args.output_dir.as_deref().unwrap_or(Path::new("."));
     refuse_own_input(folder, &grafted.files)?;
     refuse_foreign_files(folder)?;
@@ -122,7 +122,7 @@ fn component(args: &args::ApplyArgs, grafted: &GraftOutcome) -> Result<(), Vec<D
 
 /// Refuses inputs in the folder of the Component: objects that an earlier run generated there would count as manifests,
 /// and would not be generated again.
-fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Diagnosed {
     let Ok(folder) = std::fs::canonicalize(folder) else {
         return Ok(());
     };
@@ -141,7 +141,7 @@ fn refuse_own_input(folder: &Path, files: &[GraftedFile]) -> Result<(), Vec<Diag
 }
 
 /// Refuses a folder with a kustomization that somebody else made: a Component would replace it, or stand beside it.
-fn refuse_foreign_files(folder: &Path) -> Result<(), Vec<Diagnostic>> {
+fn refuse_foreign_files(folder: &Path) -> Diagnosed {
     let earlier = std::fs::read_to_string(folder.join(COMPONENT)).unwrap_or_default();
     // Without its end: git may have made it the end of another system.
     if earlier.starts_with(COMPONENT_HEADER.trim_end()) {

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use memchr::memmem;
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::outcome::{Outcome, WorkloadReport};
 use podgraft_core::ownership::{RecordedWorkload, WorkloadKey};
 use podgraft_core::record::lock::{
@@ -66,7 +66,7 @@ pub struct NewLock {
 
 impl LockFiles {
     /// Finds and reads the lock files of the inputs.
-    pub fn of(texts: &[InputBytes]) -> Result<Self, Vec<Diagnostic>> {
+    pub fn of(texts: &[InputBytes]) -> Diagnosed<Self> {
         let mut found = LockFiles::default();
         let (mut locks, mut problems) = (LockSet::default(), Vec::new());
         let walked = walked_folders(texts);
@@ -157,7 +157,7 @@ impl LockFiles {
     ///
     /// # Errors
     /// For workloads of one name in one file whose records differ: a lock file has one for them all.
-    pub fn changed_locks(&self, files: &[GraftedFile]) -> Result<Vec<NewLock>, Vec<Diagnostic>> {
+    pub fn changed_locks(&self, files: &[GraftedFile]) -> Diagnosed<Vec<NewLock>> {
         unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
         let of_run = files.iter().map(|file| {
@@ -191,7 +191,7 @@ impl LockFiles {
     }
 
     /// Checks that the lock files are still as the run read them.
-    pub fn check_unchanged(&self) -> Result<(), Vec<Diagnostic>> {
+    pub fn check_unchanged(&self) -> Diagnosed {
         let changed = self.files.iter().filter(|file| {
             let now = fs::read_to_string(file.path()).ok();
             now.unwrap_or_default() != file.text.as_deref().unwrap_or_default()

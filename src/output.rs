@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::patches::{COMPONENT, Component, GENERATED};
 use podgraft_core::yaml::splice::write_spliced;
 
@@ -114,7 +114,7 @@ fn write_in_place(
 }
 
 /// Checks that the files which stay as they are, and whose workloads are recorded, are still as the run read them.
-fn check_recorded(files: &[GraftedFile]) -> Result<(), Vec<Diagnostic>> {
+fn check_recorded(files: &[GraftedFile]) -> Diagnosed {
     let is_recorded =
         |file: &&GraftedFile| file.report.edits.is_empty() && !file.report.records.is_empty();
     let recorded = files.iter().filter(is_recorded);
@@ -150,11 +150,7 @@ fn write_tree(folder: &Path, grafted: &GraftOutcome) -> Result<(), WriteFailure>
 }
 
 /// Refuses results that another shard would overwrite.
-fn check_other_shards(
-    folder: &Path,
-    files: &[NewFile<'_>],
-    grafted: &GraftOutcome,
-) -> Result<(), Vec<Diagnostic>> {
+fn check_other_shards(folder: &Path, files: &[NewFile<'_>], grafted: &GraftOutcome) -> Diagnosed {
     let names = files.iter().map(|file| (file.path.as_path(), file.name));
     let names: BTreeMap<&Path, &str> = names.collect();
     let mut problems = Vec::new();
@@ -188,11 +184,7 @@ pub fn check_apart(
 }
 
 /// Writes a kustomize Component into its folder.
-pub fn write_component(
-    folder: &Path,
-    component: Component,
-    originals: &InputFiles,
-) -> Result<(), Vec<Diagnostic>> {
+pub fn write_component(folder: &Path, component: Component, originals: &InputFiles) -> Diagnosed {
     let new = |name, text: String| {
         let (path, text) = (folder.join(name), text.into_bytes());
         NewFile { name, path, text }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use podgraft_core::config::{ConfigParam, PolicySource, PolicyUse, choose};
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::builtin::find;
 use podgraft_core::policy::conversion::{DebugMode, ReadOptions};
@@ -210,7 +210,7 @@ pub fn reading(
 }
 
 /// The files of several `-p` values.
-pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+pub fn offered_files(given: &[PathBuf]) -> Diagnosed<Vec<PolicyFile>> {
     let (mut files, mut problems) = (Vec::new(), Vec::new());
     for given in given {
         match files_of(given, &[], &[]) {
@@ -225,7 +225,7 @@ pub fn offered_files(given: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnosti
 ///
 /// # Errors
 /// The files that cannot be read, and what is wrong with their policies: an offer is checked before somebody chooses it.
-pub fn checked_offers(offers: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+pub fn checked_offers(offers: &[PathBuf]) -> Diagnosed<Vec<PolicyFile>> {
     let files = offered_files(offers)?;
     check_policies(&files)?;
     Ok(files)
@@ -235,7 +235,7 @@ pub fn checked_offers(offers: &[PathBuf]) -> Result<Vec<PolicyFile>, Vec<Diagnos
 ///
 /// # Errors
 /// What is wrong with them. A parameter without a value is no error.
-pub fn check_policies(files: &[PolicyFile]) -> Result<(), Vec<Diagnostic>> {
+pub fn check_policies(files: &[PolicyFile]) -> Diagnosed {
     let reading = ReadOptions {
         params_stay_open: true,
         ..ReadOptions::default()
@@ -265,10 +265,7 @@ pub struct OfferedPolicies {
 ///
 /// # Errors
 /// Chosen policies that are not offered, and what is wrong with the offered ones.
-pub fn choose_offered(
-    offers: &[PathBuf],
-    chosen: &[String],
-) -> Result<OfferedPolicies, Vec<Diagnostic>> {
+pub fn choose_offered(offers: &[PathBuf], chosen: &[String]) -> Diagnosed<OfferedPolicies> {
     let mut offered = OfferedPolicies::default();
     checked_offers(offers)?;
     let mut known: Vec<String> = Vec::new();
@@ -335,7 +332,7 @@ pub fn files_of(
     given: &Path,
     inputs: &[InputBytes],
     others: &[PolicyFile],
-) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+) -> Diagnosed<Vec<PolicyFile>> {
     let text = given.to_string_lossy();
     if let Some(name) = text.strip_prefix("builtin:") {
         let builtin = find(name).map_err(|problem| vec![problem])?;

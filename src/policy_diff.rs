@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
-use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::diagnostic::{Diagnosed, Diagnostic};
 use podgraft_core::graft::policy_diff::{PolicyVersions, against};
 use podgraft_core::outcome::FileReport;
 use podgraft_core::policy::params::DeclaredParams;
@@ -85,7 +85,7 @@ fn refused(run: &args::RunArgs, old: &[PathBuf], problems: Vec<Diagnostic>) -> G
 }
 
 /// The run with other policies. Parameters, `--only` and `--skip` that these do not know are dropped.
-fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Result<args::RunArgs, Vec<Diagnostic>> {
+fn with_policies(run: &args::RunArgs, given: &[PathBuf]) -> Diagnosed<args::RunArgs> {
     let files = offered_files(given)?;
     let known: Vec<DeclaredParams> = declared(&files);
     let mut run = run.clone();

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 use podgraft_core::graft::{Options, RunContext, graft_on_threads, run_notes};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
@@ -122,10 +122,7 @@ fn names_kind(bytes: &[u8]) -> bool {
 }
 
 /// Runs a test, and reads its expected output unless that is to be updated.
-fn run(
-    test: &PolicyTest,
-    updates: Option<&mut Updates>,
-) -> Result<(TestRun, Option<String>), Vec<Diagnostic>> {
+fn run(test: &PolicyTest, updates: Option<&mut Updates>) -> Diagnosed<(TestRun, Option<String>)> {
     let folder = Path::new(&*test.file).parent().unwrap_or(Path::new(""));
     let spec = &test.spec;
     let expected = spec.expect.output.as_ref().filter(|_| updates.is_none());
@@ -191,7 +188,7 @@ fn policy_files(
     policies: &[String],
     folder: &Path,
     inputs: &[InputBytes],
-) -> Result<Vec<PolicyFile>, Vec<Diagnostic>> {
+) -> Diagnosed<Vec<PolicyFile>> {
     let mut files = Vec::new();
     for policy in policies {
         files.extend(files_of(&from_folder(folder, policy), inputs, &files)?);
@@ -199,7 +196,7 @@ fn policy_files(
     Ok(files)
 }
 
-fn read_inputs(inputs: &[String], folder: &Path) -> Result<Vec<InputBytes>, Vec<Diagnostic>> {
+fn read_inputs(inputs: &[String], folder: &Path) -> Diagnosed<Vec<InputBytes>> {
     let paths: Vec<PathBuf> = inputs.iter().map(|input| folder.join(input)).collect();
     let walked = walk(&paths, &PathFilter::default());
     if walked.problems.iter().any(Diagnostic::is_error) {
@@ -313,7 +310,7 @@ impl Updates {
     }
 }
 
-fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnostic>> {
+fn read_expected(path: &Path, test: &PolicyTest) -> Diagnosed<String> {
     std::fs::read_to_string(path).map_err(|error| {
         let file = shell_path(&test.file);
         let unreadable = unreadable(&path.display().to_string(), &error);
@@ -322,12 +319,12 @@ fn read_expected(path: &Path, test: &PolicyTest) -> Result<String, Vec<Diagnosti
     })
 }
 
-fn settings(test: &PolicyTest) -> Result<Vec<ParamSetting>, Vec<Diagnostic>> {
+fn settings(test: &PolicyTest) -> Diagnosed<Vec<ParamSetting>> {
     let params = test.spec.params.iter().zip(&test.params_at);
     params.map(|(text, at)| setting(test, text, at)).collect()
 }
 
-fn setting(test: &PolicyTest, text: &str, at: &Place) -> Result<ParamSetting, Vec<Diagnostic>> {
+fn setting(test: &PolicyTest, text: &str, at: &Place) -> Diagnosed<ParamSetting> {
     let setting = parse_param(text).map_err(|reason| {
         let message = format!(
             "`{text}` in `params` of the test `{}` is no setting: {reason}",
@@ -341,7 +338,7 @@ fn setting(test: &PolicyTest, text: &str, at: &Place) -> Result<ParamSetting, Ve
     })
 }
 
-fn options(test: &PolicyTest) -> Result<Options, Vec<Diagnostic>> {
+fn options(test: &PolicyTest) -> Diagnosed<Options> {
     let kube_minor = match &test.spec.kube_version {
         None => None,
         Some(text) => Some(parse_kube_version(text).map_err(|reason| {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::policy::schema::{did_you_mean, nearest};
 
 use crate::paths::is_manifest_name;
@@ -28,7 +28,7 @@ pub fn not_utf8(name: impl Display) -> Diagnostic {
 /// Collects all values, or all problems: unlike `Result::from_iter`, it does not stop at the first one.
 pub fn collect_all<T>(
     results: impl IntoIterator<Item = Result<T, Diagnostic>>,
-) -> Result<Vec<T>, Vec<Diagnostic>> {
+) -> Diagnosed<Vec<T>> {
     let mut problems = Vec::new();
     let values = results.into_iter();
     let values = values.filter_map(|result| result.map_err(|problem| problems.push(problem)).ok());

@@ -8,7 +8,7 @@ use globset::GlobMatcher;
 use podgraft_core::config::{
     Config, ConfigParam, FILE_NAME, PolicySource, RecordMode, read, read_application,
 };
-use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::diagnostic::{Diagnosed, Diagnostic};
 use podgraft_core::options::{FolderNamespaces, PodTemplatePath};
 use podgraft_core::policy::read::PolicyFile;
 use podgraft_core::source::Place;
@@ -34,7 +34,7 @@ pub enum Caller {
 }
 
 /// Returns the flags completed by the environment and the configuration.
-pub fn complete(run: &args::RunArgs, role: Caller) -> Result<args::RunArgs, Vec<Diagnostic>> {
+pub fn complete(run: &args::RunArgs, role: Caller) -> Diagnosed<args::RunArgs> {
     let mut run = run.clone();
     if !has_policy(&run.policies) {
         run.policies.given = policies_of_environment();
@@ -203,7 +203,7 @@ fn find_nearest(start: &Path) -> Option<PathBuf> {
 
 /// Reads the parameters of the application's `podgraft.yaml` in the current folder, unless that file is the operator's
 /// own.
-fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
+fn application_params(operator: &Path) -> Diagnosed<Vec<ConfigParam>> {
     let path = Path::new(FILE_NAME);
     let is_operators = fs::canonicalize(path).ok() == fs::canonicalize(operator).ok();
     // A symbolic link could lead out of the application's folder, so it is not followed.
@@ -217,7 +217,7 @@ fn application_params(operator: &Path) -> Result<Vec<ConfigParam>, Vec<Diagnosti
     }
 }
 
-fn read_text(path: &Path) -> Result<PolicyFile, Vec<Diagnostic>> {
+fn read_text(path: &Path) -> Diagnosed<PolicyFile> {
     let name = path.to_string_lossy();
     let bytes = fs::read(path).map_err(|error| vec![unreadable(&name, &error)])?;
     let text = String::from_utf8(bytes).map_err(|_| vec![not_utf8(&name)])?;

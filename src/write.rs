@@ -8,7 +8,7 @@ use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 
 use crate::file_identity::{FileIdentity, identity};
 use crate::paths::real;
@@ -370,7 +370,7 @@ fn stage_new(file: &NewFile<'_>) -> Result<StagedFile, (String, io::Error)> {
         .map_err(|error| named(&file.path, error))
 }
 
-fn check_distinct(files: &[NewFile<'_>]) -> Result<(), Vec<Diagnostic>> {
+fn check_distinct(files: &[NewFile<'_>]) -> Diagnosed {
     let targets: BTreeSet<&Path> = files.iter().map(|file| file.path.as_path()).collect();
     collect_all(
         files

@@ -1,6 +1,6 @@
 //! `podgraft argocd parameters`: announces what an Application may set, as Argo CD's UI reads it.
 
-use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::diagnostic::Diagnosed;
 use podgraft_core::policy::read::declared;
 use serde_json::{Map, Value, json};
 
@@ -25,10 +25,7 @@ pub fn announce(args: &args::ParametersArgs) -> Exit {
     printed.map_or_else(|problems| fail(&problems, console), |()| Exit::Done)
 }
 
-fn announcement(
-    args: &args::ParametersArgs,
-    run: &args::RunArgs,
-) -> Result<String, Vec<Diagnostic>> {
+fn announcement(args: &args::ParametersArgs, run: &args::RunArgs) -> Diagnosed<String> {
     let run = complete(run, Caller::Host)?;
     let mut files = offered_files(&run.policies.given)?;
     let offered = checked_offers(&args.offered)?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
 
@@ -68,10 +68,7 @@ fn generate(args: &args::GenerateArgs) -> Exit {
 }
 
 /// The settings of the operator, and of the Application as far as the operator allows them.
-fn prepare(
-    args: &args::GenerateArgs,
-    run: &mut args::RunArgs,
-) -> Result<args::RunArgs, Vec<Diagnostic>> {
+fn prepare(args: &args::GenerateArgs, run: &mut args::RunArgs) -> Diagnosed<args::RunArgs> {
     let parameters = ApplicationParameters::read(
         env::var("ARGOCD_APP_PARAMETERS").ok().as_deref(),
         &args.other_parameter,
@@ -105,10 +102,7 @@ fn prepare(
     Ok(run)
 }
 
-fn add_params(
-    run: &mut args::RunArgs,
-    parameters: ApplicationParameters,
-) -> Result<(), Vec<Diagnostic>> {
+fn add_params(run: &mut args::RunArgs, parameters: ApplicationParameters) -> Diagnosed {
     let configured = &mut run.policies.configured;
     if parameters.params.is_empty() {
         return Ok(());
@@ -132,7 +126,7 @@ fn add_params(
 }
 
 /// Refuses paths outside of the application's folder: what lies elsewhere is not its own.
-fn check_within_folder(paths: &[PathBuf]) -> Result<(), Vec<Diagnostic>> {
+fn check_within_folder(paths: &[PathBuf]) -> Diagnosed {
     let current_folder = fs::canonicalize(".").map_err(|error| vec![not_read(".", error)])?;
     let is_outside = |path: &&PathBuf| {
         path.as_os_str() != "-"

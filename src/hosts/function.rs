@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use podgraft_core::config::{ConfigParam, FunctionMode, read_function};
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 use podgraft_core::krm::{FunctionConfig, ResourceList, of_diagnostic, of_workloads};
 use podgraft_core::outcome::WorkloadReport;
 use podgraft_core::policy::read::ParamSetting;
@@ -70,7 +70,7 @@ fn as_text(bytes: &[u8]) -> Result<&str, Diagnostic> {
 fn configure(
     mut run: args::RunArgs,
     list: &ResourceList<'_>,
-) -> Result<(args::RunArgs, FunctionMode), Vec<Diagnostic>> {
+) -> Diagnosed<(args::RunArgs, FunctionMode)> {
     let mut mode = FunctionMode::default();
     let mut resources = Vec::new();
     let mut without_policy = no_policy_given();

@@ -8,7 +8,7 @@ mod parameters;
 
 use std::sync::Arc;
 
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 use podgraft_core::outcome::{Outcome, SkipCause, WorkloadReport};
 
 use crate::args;
@@ -29,7 +29,7 @@ pub fn post_render(args: &args::HostArgs) -> Exit {
     rendered(args, console).unwrap_or_else(|problems| fail(&problems, console))
 }
 
-fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnostic>> {
+fn rendered(args: &args::HostArgs, console: Console) -> Diagnosed<Exit> {
     let input = Input::stdin();
     let text = input.read().map_err(|problem| vec![problem])?;
     // A chart that has only hooks gives the post-renderer empty input, which is no error.
@@ -50,7 +50,7 @@ fn rendered(args: &args::HostArgs, console: Console) -> Result<Exit, Vec<Diagnos
 fn complete_with_policy(
     run: &args::RunArgs,
     without_policy: Diagnostic,
-) -> Result<args::RunArgs, Vec<Diagnostic>> {
+) -> Diagnosed<args::RunArgs> {
     let run = settings::complete(run, Caller::Host)?;
     let policies = &run.policies;
     if policies.given.is_empty() && policies.configured.inline.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podgraft_core::diagnostic::{Code, Diagnostic, unless};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use podgraft_core::policy::schema::{did_you_mean, nearest};
 use serde_json::{Value, from_value};
 
@@ -30,7 +30,7 @@ impl ApplicationParameters {
     ///
     /// # Errors
     /// Text of another shape, and parameters with unknown names.
-    pub fn read(text: Option<&str>, others: &[String]) -> Result<Self, Vec<Diagnostic>> {
+    pub fn read(text: Option<&str>, others: &[String]) -> Diagnosed<Self> {
         let text = text.unwrap_or_default();
         if text.trim().is_empty() {
             return Ok(ApplicationParameters::default());

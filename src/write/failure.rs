@@ -2,7 +2,7 @@
 
 use std::io;
 
-use podgraft_core::diagnostic::{Diagnostic, unless};
+use podgraft_core::diagnostic::{Diagnosed, Diagnostic, unless};
 use podgraft_core::wording::count;
 
 use crate::problems::not_written;
@@ -40,7 +40,7 @@ impl From<Vec<Diagnostic>> for WriteFailure {
 /// alike.
 pub(super) fn collect_by_cause<T>(
     results: impl Iterator<Item = Result<T, (String, io::Error)>>,
-) -> Result<Vec<T>, Vec<Diagnostic>> {
+) -> Diagnosed<Vec<T>> {
     let mut values = Vec::new();
     let mut causes: Vec<(String, io::Error, usize)> = Vec::new();
     for result in results {

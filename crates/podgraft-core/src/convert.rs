@@ -1,7 +1,7 @@
 //! Converts resources of other operators to `InjectionPolicy` objects with the same effect, as YAML text for people to
 //! keep and to change.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic};
 use crate::edit::emit;
 use crate::policy::conversion::{ConvertedResource, ReadOptions};
 use crate::policy::params::ParamSetting;
@@ -19,7 +19,7 @@ pub fn convert(
     files: Vec<PolicyFile>,
     settings: &[ParamSetting],
     reading: ReadOptions,
-) -> Result<(String, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Diagnosed<(String, Vec<Diagnostic>)> {
     let TranslationResults {
         converted,
         mut problems,

@@ -126,6 +126,9 @@ impl Diagnostic {
     }
 }
 
+/// A value, or all problems that keep it from being made.
+pub type Diagnosed<T = ()> = Result<T, Vec<Diagnostic>>;
+
 /// The value unless there are problems.
 ///
 /// # Errors

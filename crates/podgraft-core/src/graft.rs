@@ -35,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Diagnosed;
 use crate::inventory::{self, DataIndex, InMemoryText, InventoryNeeds, SourceRole};
 use crate::manifest::object::{find_objects, has_empty_list};
 use crate::manifest::prefilter::{DocumentScan, ScannedDocuments};
@@ -298,7 +298,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
 fn graft_document(
     document: ParsedDocument<'_>,
     memory: &mut DocumentCaches<'_>,
-) -> Result<FileReport, Vec<Diagnostic>> {
+) -> Diagnosed<FileReport> {
     let (tree, source) = (document.tree, document.source);
     if let Some(problem) = refuse_root(tree, source) {
         return Ok(FileReport {

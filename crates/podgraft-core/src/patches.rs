@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::edit::emit::{DOCUMENT_STYLE, block_items, document, needs_line_end};
 use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
 use crate::source::Source;
@@ -85,7 +85,7 @@ fn target(api_version: &str, object: &ObjectName) -> Value {
 ///
 /// # Errors
 /// Changed objects that kustomize cannot select unambiguously: those without a fixed name, or two of the same name.
-pub fn component(files: &[ReportedFile<'_>]) -> Result<Component, Vec<Diagnostic>> {
+pub fn component(files: &[ReportedFile<'_>]) -> Diagnosed<Component> {
     let problems = refuse(files);
     unless(problems, ())?;
     let workloads = files.iter().flat_map(|file| &file.report.workloads);

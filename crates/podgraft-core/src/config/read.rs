@@ -9,7 +9,7 @@ use super::types::{
 };
 use super::{Config, ConfigParam, PolicyUse, parse_namespace};
 use crate::dangers::Danger;
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::glob::{self, GlobSubject};
 use crate::options::{ImageEnv, PodTemplatePath, parse_kube_version};
 use crate::policy::document::{Document, about};
@@ -37,11 +37,11 @@ static FUNCTION: Schema = Schema::Stored(&stored_schemas::FUNCTION, "PodgraftFun
 ///
 /// # Errors
 /// All problems, with their places.
-pub fn read(file: PolicyFile) -> Result<Config, Vec<Diagnostic>> {
+pub fn read(file: PolicyFile) -> Diagnosed<Config> {
     with_document(file, config)
 }
 
-fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
+fn config(document: &Document<'_>) -> Diagnosed<Config> {
     check_kind(document, KIND, SUBJECT)?;
     unless(misfits(document, &CONFIG, SUBJECT), ())?;
     let file: ConfigFile = typed(document, SUBJECT)?;
@@ -79,7 +79,7 @@ fn config(document: &Document<'_>) -> Result<Config, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// All problems, with their places.
-pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Diagnostic>> {
+pub fn read_function(file: PolicyFile) -> Diagnosed<(Config, FunctionMode)> {
     with_document(file, |document| {
         check_kind(document, FUNCTION_KIND, SUBJECT)?;
         unless(misfits(document, &FUNCTION, SUBJECT), ())?;
@@ -93,12 +93,12 @@ pub fn read_function(file: PolicyFile) -> Result<(Config, FunctionMode), Vec<Dia
 ///
 /// # Errors
 /// All problems, and every field that an application may not set.
-pub fn read_application(file: PolicyFile) -> Result<Vec<ConfigParam>, Vec<Diagnostic>> {
+pub fn read_application(file: PolicyFile) -> Diagnosed<Vec<ConfigParam>> {
     with_document(file.clone(), refuse_other_fields)?;
     read(file).map(|config| config.params)
 }
 
-fn refuse_other_fields(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
+fn refuse_other_fields(document: &Document<'_>) -> Diagnosed {
     let allowed = ["apiVersion", "kind", "metadata", "params"];
     let fields = document.value.as_object().into_iter().flatten();
     let refused: Vec<Diagnostic> = fields
@@ -121,8 +121,8 @@ fn not_for_applications(document: &Document<'_>, key: &str) -> Diagnostic {
 /// Parses a file with exactly one document and passes it to `read`.
 fn with_document<T>(
     file: PolicyFile,
-    read: impl FnOnce(&Document<'_>) -> Result<T, Vec<Diagnostic>>,
-) -> Result<T, Vec<Diagnostic>> {
+    read: impl FnOnce(&Document<'_>) -> Diagnosed<T>,
+) -> Diagnosed<T> {
     let file = Arc::new(file);
     let tree =
         parse(&file.text).map_err(|error| vec![not_yaml(&file, error, "the configuration")])?;
@@ -144,11 +144,7 @@ fn with_document<T>(
 }
 
 /// Refuses an object of another kind or version. `subject` is what the kind is called in messages.
-pub(crate) fn check_kind(
-    document: &Document<'_>,
-    kind: &str,
-    subject: &str,
-) -> Result<(), Vec<Diagnostic>> {
+pub(crate) fn check_kind(document: &Document<'_>, kind: &str, subject: &str) -> Diagnosed {
     for (key, wanted) in [("apiVersion", API_VERSION), ("kind", kind)] {
         if document.text(&[key]) != Some(wanted) {
             let message =
@@ -169,21 +165,14 @@ pub(crate) fn misfits(document: &Document<'_>, schema: &Schema, subject: &str) -
 }
 
 /// The value of a document that fits its schema.
-pub(crate) fn typed<T: DeserializeOwned>(
-    document: &Document<'_>,
-    subject: &str,
-) -> Result<T, Vec<Diagnostic>> {
+pub(crate) fn typed<T: DeserializeOwned>(document: &Document<'_>, subject: &str) -> Diagnosed<T> {
     serde_json::from_value(document.value.clone()).map_err(|error| {
         let message = format!("the {subject} is not valid: {error}");
         vec![document.error(Code::WrongType, &Path::default(), message)]
     })
 }
 
-fn settings(
-    document: &Document<'_>,
-    settings: Settings,
-    at: &Path,
-) -> Result<Config, Vec<Diagnostic>> {
+fn settings(document: &Document<'_>, settings: Settings, at: &Path) -> Diagnosed<Config> {
     let mut reader = ConfigReader {
         document,
         problems: Vec::new(),

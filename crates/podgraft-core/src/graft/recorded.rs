@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 use std::sync::LazyLock;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnosed, Diagnostic};
 use crate::manifest::object::DocumentContent;
 use crate::plan::removal::DriftHandling;
 use crate::record::{MARKER, RECORD};
@@ -48,7 +48,7 @@ impl RecordedDocument<'_> {
     ///
     /// # Errors
     /// If the recorded changes cannot be removed from the document.
-    pub(super) fn parse_stripped(&self) -> Result<Option<Tree<'_>>, Vec<Diagnostic>> {
+    pub(super) fn parse_stripped(&self) -> Diagnosed<Option<Tree<'_>>> {
         if self.recorded.is_empty() {
             return Ok(None);
         }
@@ -148,7 +148,7 @@ impl<'t> ParsedDocument<'t> {
         self,
         mut recorded: Vec<RecordedObject<'t>>,
         found: &[DocumentContent],
-    ) -> Result<RecordedDocument<'t>, Vec<Diagnostic>> {
+    ) -> Diagnosed<RecordedDocument<'t>> {
         self.adopt_unrecorded(found, &mut recorded);
         let stripped = self.strip_adopting(&mut recorded);
         let both = stripped.and_then(|stripped| {

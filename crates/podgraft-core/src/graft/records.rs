@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
 use crate::change::{Change, RecordCause};
-use crate::diagnostic::{Diagnostic, unless};
+use crate::diagnostic::{Diagnosed, unless};
 use crate::manifest::object::{DocumentContent, Object, objects_in};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
@@ -45,10 +45,7 @@ impl<'t> ParsedDocument<'t> {
     ///
     /// # Errors
     /// One for each record that cannot be read.
-    pub(super) fn read_records(
-        &self,
-        found: &[DocumentContent],
-    ) -> Result<Records<'t>, Vec<Diagnostic>> {
+    pub(super) fn read_records(&self, found: &[DocumentContent]) -> Diagnosed<Records<'t>> {
         let mut records = Records::default();
         if !self.has_records() {
             return Ok(records);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::change::{Change, ChangeTarget, MetadataOwner, Operation};
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::inventory::{DataEntries, DataKind, sum};
 use crate::outcome::ObjectName;
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
@@ -28,7 +28,7 @@ pub(super) fn add(
     subject: RuleContext<'_, '_>,
     checksums: &[ChecksumAnnotation],
     draft: &mut Draft<'_>,
-) -> Result<Vec<Change>, Vec<Diagnostic>> {
+) -> Diagnosed<Vec<Change>> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for checksum in checksums {
         let context = ChecksumContext {
@@ -81,7 +81,7 @@ struct ChecksumContext<'s, 't> {
 
 impl ChecksumContext<'_, '_> {
     /// The annotations to set as pairs of key and checksum, ordered by object.
-    fn annotations(&self) -> Result<Vec<(String, String)>, Vec<Diagnostic>> {
+    fn annotations(&self) -> Diagnosed<Vec<(String, String)>> {
         let mut sums = Vec::new();
         let mut problems = Vec::new();
         let mut is_whole = true;

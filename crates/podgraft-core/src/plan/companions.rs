@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::inventory::{SourceRole, data_fault, key_in_records, name_in, written_name};
 use crate::manifest::workload::group_of;
 use crate::outcome::needs::NeedKind;
@@ -38,9 +38,7 @@ const ORDERING: [&str; 6] = [
 ///
 /// # Errors
 /// All problems with the generated objects.
-pub(super) fn of(
-    subject: RuleContext<'_, '_>,
-) -> Result<Vec<(GeneratedObject, bool)>, Vec<Diagnostic>> {
+pub(super) fn of(subject: RuleContext<'_, '_>) -> Diagnosed<Vec<(GeneratedObject, bool)>> {
     let policy = subject.policy;
     if policy.generate.is_empty() {
         return Ok(Vec::new());
@@ -124,7 +122,7 @@ impl RuleContext<'_, '_> {
         &self,
         generate: &GenerateEntry,
         evaluator: &Evaluator<'_>,
-    ) -> Result<Option<(GeneratedObject, bool)>, Vec<Diagnostic>> {
+    ) -> Diagnosed<Option<(GeneratedObject, bool)>> {
         if !self.is_wanted(generate, evaluator)? {
             return Ok(None);
         }
@@ -158,11 +156,7 @@ impl RuleContext<'_, '_> {
         Ok(Some((companion, is_present)))
     }
 
-    fn is_wanted(
-        &self,
-        generate: &GenerateEntry,
-        evaluator: &Evaluator<'_>,
-    ) -> Result<bool, Vec<Diagnostic>> {
+    fn is_wanted(&self, generate: &GenerateEntry, evaluator: &Evaluator<'_>) -> Diagnosed<bool> {
         let Some(when) = &generate.when else {
             return Ok(true);
         };
@@ -236,7 +230,7 @@ impl RuleContext<'_, '_> {
     }
 
     /// Whether the object is among the manifests already. Notes the earlier version that it replaces.
-    fn is_present(&self, companion: &mut GeneratedObject) -> Result<bool, Vec<Diagnostic>> {
+    fn is_present(&self, companion: &mut GeneratedObject) -> Diagnosed<bool> {
         let name = &companion.name;
         let Some(known) = self.inventory.object(name) else {
             return Ok(false);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::manifest::pod::{Container, Workload};
 use crate::policy::expression::Evaluator;
 use crate::policy::images::mirror_images;
@@ -52,7 +52,7 @@ pub(super) fn expand<'r>(
     facts: WorkloadFacts<'_, '_>,
     rule: &'r Rule,
     chosen: &[Container<'_>],
-) -> Result<ExpandedInjection<'r>, Vec<Diagnostic>> {
+) -> Diagnosed<ExpandedInjection<'r>> {
     let Some(template) = &rule.template else {
         return Ok(ExpandedInjection {
             inject: Cow::Borrowed(&rule.inject),
@@ -105,7 +105,7 @@ fn each_once(problems: Vec<Diagnostic>, workload: &Workload<'_>) -> Vec<Diagnost
 fn evaluate(
     template: &InjectionTemplate,
     facts: &[WorkloadFacts<'_, '_>],
-) -> Result<(Injection, Vec<Injection>), Vec<Diagnostic>> {
+) -> Diagnosed<(Injection, Vec<Injection>)> {
     let evaluators: Vec<Evaluator<'_>> = facts.iter().map(WorkloadFacts::evaluator).collect();
     let mut problems = Vec::new();
     let inject = template.expand_pod(&evaluators).unwrap_or_else(|found| {

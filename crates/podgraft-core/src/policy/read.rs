@@ -17,7 +17,7 @@ pub use super::params::ParamSetting;
 use super::params::{self, DeclaredParams};
 pub(crate) use super::unread::not_yaml;
 use super::{Policy, native, opentelemetry};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnosed, Diagnostic};
 use crate::yaml::value::Path;
 
 /// The policies in the order of application (weight, file, document), and all problems. Policies with errors are left
@@ -148,9 +148,9 @@ impl TranslationResults {
 }
 
 /// A policy (if there is one) and warnings, or all errors.
-type Translated = Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>>;
+type Translated = Diagnosed<(Option<Policy>, Vec<Diagnostic>)>;
 
-type Instance<'f, 't> = Result<PolicyInstance<'f, 't>, Vec<Diagnostic>>;
+type Instance<'f, 't> = Diagnosed<PolicyInstance<'f, 't>>;
 
 /// The objects of all files, with what is needed to translate each. Indexes are those of `found`.
 struct Translation<'f, 't> {
@@ -312,10 +312,7 @@ fn settings_of<'s>(
 }
 
 /// Checks a policy with `source` of which no resource is given. Required parameters may be missing.
-fn check_without_resources(
-    policy: Document<'_>,
-    given: &ConversionContext<'_>,
-) -> Result<(), Vec<Diagnostic>> {
+fn check_without_resources(policy: Document<'_>, given: &ConversionContext<'_>) -> Diagnosed {
     let open = ReadOptions {
         params_stay_open: true,
         ..given.reading.clone()

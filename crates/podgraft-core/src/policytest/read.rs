@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::PolicyTest;
 use super::types::{PolicyTestFile, PolicyTestSpec};
 use crate::config::{check_kind, misfits, typed};
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::policy::document::{Document, about};
 use crate::policy::read::{PolicyFile, not_yaml};
 use crate::policy::schema::{Schema, meant_code};
@@ -38,11 +38,7 @@ pub fn read(file: PolicyFile) -> (Vec<PolicyTest>, Vec<Diagnostic>) {
     (tests, problems)
 }
 
-fn read_one(
-    file: &Arc<PolicyFile>,
-    tree: &Tree<'_>,
-    root: NodeId,
-) -> Result<PolicyTest, Vec<Diagnostic>> {
+fn read_one(file: &Arc<PolicyFile>, tree: &Tree<'_>, root: NodeId) -> Diagnosed<PolicyTest> {
     let document =
         Document::of(file, tree, root).map_err(|problem| vec![about(problem, "the test")])?;
     check_kind(&document, KIND, "test")?;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::chains::{FieldChain, SOURCE, SOURCES, chains, replace};
 use super::source::PolicyInstance;
 use super::{PreparedPolicy, prepare};
-use crate::diagnostic::{Diagnostic, unless};
+use crate::diagnostic::{Diagnosed, unless};
 use crate::policy::conversion::{ConversionContext, literals, metadata_of};
 use crate::policy::document::Document;
 use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts};
@@ -21,7 +21,7 @@ pub fn convert<'t>(
     document: Document<'t>,
     given: &ConversionContext<'_>,
     instance: &PolicyInstance<'_, 't>,
-) -> Result<Value, Vec<Diagnostic>> {
+) -> Diagnosed<Value> {
     let mut broken = Vec::new();
     let prepared = prepare(document, given, Some(instance), &mut broken)?;
     unless(broken, ())?;

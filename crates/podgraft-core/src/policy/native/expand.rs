@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::evaluate::{PendingTemplates, write_as_text};
 use super::{PolicyReader, patches};
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, unless};
 use crate::policy::document::{Document, KeptValue};
 use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
@@ -154,10 +154,7 @@ impl InjectionTemplate {
     ///
     /// # Errors
     /// All problems, with their places in the policy.
-    pub(crate) fn expand_pod(
-        &self,
-        evaluators: &[Evaluator<'_>],
-    ) -> Result<Injection, Vec<Diagnostic>> {
+    pub(crate) fn expand_pod(&self, evaluators: &[Evaluator<'_>]) -> Diagnosed<Injection> {
         let level = if self.container.is_empty() {
             TemplateScope::Both
         } else {
@@ -175,7 +172,7 @@ impl InjectionTemplate {
     pub(crate) fn expand_container(
         &self,
         evaluator: &Evaluator<'_>,
-    ) -> Result<Option<Injection>, Vec<Diagnostic>> {
+    ) -> Diagnosed<Option<Injection>> {
         if self.container.is_empty() {
             return Ok(None);
         }
@@ -251,7 +248,7 @@ impl InjectionTemplate {
         level: TemplateScope,
         templates: &[(Path, Template)],
         evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
-    ) -> Result<Injection, Vec<Diagnostic>> {
+    ) -> Diagnosed<Injection> {
         let mut document = self.document(level);
         let outcomes =
             evaluate_all(templates, evaluate).map_err(|faults| document.faults(faults))?;

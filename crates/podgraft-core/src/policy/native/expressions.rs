@@ -3,7 +3,7 @@
 use super::evaluate::{PendingTemplates, no_reference};
 use super::types::{self, NamedExpression};
 use super::{PolicyReader, rules};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic};
 use crate::policy::MatchCondition;
 use crate::policy::document::Document;
 use crate::policy::expression::{Expression, PolicyVariable, VariableBody};
@@ -84,7 +84,7 @@ fn body(
     entry: &types::Variable,
     vocabulary: &Vocabulary,
     at: &Path,
-) -> (Path, Result<VariableBody, Vec<Diagnostic>>) {
+) -> (Path, Diagnosed<VariableBody>) {
     let has_value = at.key("value").get(&document.value).is_some();
     if has_value == entry.expression.is_some() {
         let message = format!(
@@ -125,7 +125,7 @@ pub(super) fn compile(
     text: &str,
     vocabulary: &Vocabulary,
     at: &Path,
-) -> Result<Expression, Vec<Diagnostic>> {
+) -> Diagnosed<Expression> {
     let compiled = Expression::compile(text.trim(), vocabulary);
     let compiled = compiled.and_then(|expression| match expression.uses.reference {
         true => Err(vec![no_reference()]),

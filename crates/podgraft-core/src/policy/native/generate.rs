@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::evaluate::write_as_text;
 use super::expressions::compile;
 use super::{PolicyReader, rules, source, types};
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::GenerateEntry;
 use crate::policy::document::{Document, KeptValue};
@@ -150,7 +150,7 @@ impl ResourceTemplate {
     ///
     /// # Errors
     /// All problems, with their places in the policy.
-    pub fn expand(&self, evaluator: &Evaluator<'_>) -> Result<Value, Vec<Diagnostic>> {
+    pub fn expand(&self, evaluator: &Evaluator<'_>) -> Diagnosed<Value> {
         let mut document = self.document();
         let evaluated = evaluate_all(&self.templates, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|faults| document.faults(faults))?;
@@ -168,7 +168,7 @@ impl ResourceTemplate {
 
     /// Checks the names, and the fields if the kind is built in. Evaluated values are written as strings where the
     /// schema wants a string.
-    fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Result<(), Vec<Diagnostic>> {
+    fn check(&self, document: &mut Document<'_>, moves: &ItemMoves) -> Diagnosed {
         let mut problems = Vec::new();
         let (api_version, kind) = self.type_of();
         let check_name: fn(&str) -> RuleCheck = match group_of(api_version) {

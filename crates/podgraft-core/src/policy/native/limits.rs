@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::rules;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
@@ -14,7 +14,7 @@ const MAX_ITEMS: usize = 5_000;
 const MAX_PATCHES: usize = 500;
 
 /// Returns an error at the list or mapping that exceeds a limit.
-pub(super) fn check(document: &Document<'_>) -> Result<(), Vec<Diagnostic>> {
+pub(super) fn check(document: &Document<'_>) -> Diagnosed {
     let mut items = 0;
     let mut patches = 0;
     for inject in rules::injects(document) {

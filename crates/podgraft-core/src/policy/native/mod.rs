@@ -33,7 +33,7 @@ use super::schema::{Schema, TemplateMode};
 use super::stored_schemas::INJECTION_POLICY;
 use super::vocabulary::{SourceState, Vocabulary};
 use super::{ConfigKey, Policy, names, params, template};
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::yaml::value::Path;
 use evaluate::PendingTemplates;
 use expressions::ConditionSubject;
@@ -71,7 +71,7 @@ pub(crate) fn translate(
     document: Document<'_>,
     given: &ConversionContext<'_>,
     instance: Option<&PolicyInstance<'_, '_>>,
-) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Diagnosed<(Option<Policy>, Vec<Diagnostic>)> {
     let mut broken = Vec::new();
     let translated = translate_with(document, given, instance, &mut broken);
     if broken.is_empty() {
@@ -92,7 +92,7 @@ fn translate_with(
     given: &ConversionContext<'_>,
     instance: Option<&PolicyInstance<'_, '_>>,
     broken: &mut Vec<Diagnostic>,
-) -> Result<(Option<Policy>, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Diagnosed<(Option<Policy>, Vec<Diagnostic>)> {
     let is_namespaced = source::is_namespaced(&document.value);
     let prepared = prepare(document, given, instance, broken)?;
     if prepared.vocabulary.source == SourceState::Unbound {
@@ -122,7 +122,7 @@ fn prepare<'t>(
     given: &ConversionContext<'_>,
     instance: Option<&PolicyInstance<'_, 't>>,
     broken: &mut Vec<Diagnostic>,
-) -> Result<PreparedPolicy<'t>, Vec<Diagnostic>> {
+) -> Diagnosed<PreparedPolicy<'t>> {
     limits::check(&document)?;
     let mut problems = check_words(&document);
     none_of(&mut problems)?;
@@ -175,7 +175,7 @@ fn read_params<'t>(
     given: &ConversionContext<'_>,
     of_builtin: Option<&PolicyInstance<'_, 't>>,
     problems: &mut Vec<Diagnostic>,
-) -> Result<Vocabulary, Vec<Diagnostic>> {
+) -> Diagnosed<Vocabulary> {
     let declared = document.value.pointer("/spec/params").cloned();
     let declared = declared.unwrap_or_else(|| Value::Array(Vec::new()));
     let declared: Vec<Param> =
@@ -228,7 +228,7 @@ fn source_known(document: &Document<'_>, instance: Option<&PolicyInstance<'_, '_
     }
 }
 
-fn none_of(problems: &mut Vec<Diagnostic>) -> Result<(), Vec<Diagnostic>> {
+fn none_of(problems: &mut Vec<Diagnostic>) -> Diagnosed {
     unless(std::mem::take(problems), ())
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::chains::{SOURCE, chains};
 use super::for_each::ExpandedEntry;
-use crate::diagnostic::{Code, Diagnostic, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::manifest::workload::group_of;
 use crate::policy::document::{Document, Places};
 use crate::policy::expression::{self, PolicyVariable, VariableBody};
@@ -51,7 +51,7 @@ impl<'i, 't> PolicyInstance<'i, 't> {
     ///
     /// # Errors
     /// Unknown fields, wrong types and values out of bounds, at their places.
-    pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Result<Self, Vec<Diagnostic>> {
+    pub fn new(document: &'i Document<'t>, policy: &Document<'_>) -> Diagnosed<Self> {
         let mut value = document.value.clone();
         let metadata = Path::of(&["metadata"]);
         if let Some(stated) = metadata.get_mut(&mut value) {

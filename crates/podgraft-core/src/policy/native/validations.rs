@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::expressions::compile;
 use super::source::PolicyInstance;
 use super::types::{Note, Validation, ValidationSeverity};
-use crate::diagnostic::{self, Code, Diagnostic};
+use crate::diagnostic::{self, Code, Diagnosed, Diagnostic};
 use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, ExpressionResult, NoFacts, PolicyVariable};
 use crate::policy::template::{Template, as_text};
@@ -93,7 +93,7 @@ impl ValidationContext<'_, '_, '_> {
 
     /// Evaluates a condition; `None` if it cannot be evaluated yet, because the resource or a required parameter is not
     /// given.
-    fn holds(&self, text: &str, at: &Path) -> Result<Option<bool>, Vec<Diagnostic>> {
+    fn holds(&self, text: &str, at: &Path) -> Diagnosed<Option<bool>> {
         let expression = compile(self.document, text, self.vocabulary, at)?;
         if expression.uses.workload {
             let is_open = self.vocabulary.is_open() && !expression.names_workload();
@@ -118,7 +118,7 @@ impl ValidationContext<'_, '_, '_> {
         texts: [Option<&str>; 2],
         code: Option<&str>,
         is_reported: bool,
-    ) -> Result<Option<Diagnostic>, Vec<Diagnostic>> {
+    ) -> Diagnosed<Option<Diagnostic>> {
         let Some(known) = code.map_or(Some(Code::Invalid), Code::find) else {
             let code = code.unwrap_or_default();
             let message = format!("there is no diagnostic code `{code}`");
@@ -146,12 +146,7 @@ impl ValidationContext<'_, '_, '_> {
     }
 
     /// Fills in a text; `None` if it need not be shown or cannot be evaluated yet. It is compiled in any case.
-    fn text(
-        &self,
-        text: &str,
-        at: &Path,
-        is_said: bool,
-    ) -> Result<Option<String>, Vec<Diagnostic>> {
+    fn text(&self, text: &str, at: &Path, is_said: bool) -> Diagnosed<Option<String>> {
         let template = Template::parse(text, self.vocabulary)
             .map_err(|faults| self.document.faults_at(faults, at))?;
         if template.uses().workload {
@@ -173,11 +168,7 @@ impl ValidationContext<'_, '_, '_> {
 
     /// What comes of an expression that waits for more than is given: for the workload, which is refused, unless it is
     /// the resource or a parameter that is open.
-    fn unknown_or_refused<T>(
-        &self,
-        is_open: bool,
-        at: &Path,
-    ) -> Result<Option<T>, Vec<Diagnostic>> {
+    fn unknown_or_refused<T>(&self, is_open: bool, at: &Path) -> Diagnosed<Option<T>> {
         if is_open {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::language::Language;
-use crate::diagnostic::{Code, Diagnostic, Severity, unless};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic, Severity, unless};
 use crate::policy::document::Document;
 use crate::policy::pruning::{drop_field, drop_nulls};
 use crate::policy::quantity;
@@ -21,7 +21,7 @@ static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 pub(super) fn admit<'t>(
     document: &Document<'t>,
     problems: &mut Vec<Diagnostic>,
-) -> Result<Document<'t>, Vec<Diagnostic>> {
+) -> Diagnosed<Document<'t>> {
     let version = document.text(&["apiVersion"]).unwrap_or_default();
     if version != "opentelemetry.io/v1alpha1" {
         let message =

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::agents::{agent_variables, complete_copying};
 use super::language::Language;
 use super::resource::{Instrumentation, LanguageAgent};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnosed};
 use crate::policy::conversion::{
     ConversionContext, ConvertedResource, literal, literals, metadata_of,
 };
@@ -70,7 +70,7 @@ fn is_plain((key, value): &(&String, &String)) -> bool {
 pub fn convert(
     document: &Document<'_>,
     given: &ConversionContext<'_>,
-) -> Result<ConvertedResource, Vec<Diagnostic>> {
+) -> Diagnosed<ConvertedResource> {
     let settings = &given.reading.opentelemetry;
     // Its warnings are those of the translation, which reads the resource as well.
     let resource = Instrumentation::read(document, settings, &mut Vec::new())?;

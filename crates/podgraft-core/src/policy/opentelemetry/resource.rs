@@ -9,7 +9,7 @@ use super::env::{items, normalized, text_of};
 use super::language::Language;
 use super::release::OperatorSettings;
 use super::sampler::check_argument;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnosed, Diagnostic};
 use crate::policy::document::Document;
 use crate::yaml::value::Path;
 
@@ -116,7 +116,7 @@ impl Instrumentation {
         document: &Document<'_>,
         settings: &OperatorSettings,
         problems: &mut Vec<Diagnostic>,
-    ) -> Result<Self, Vec<Diagnostic>> {
+    ) -> Diagnosed<Self> {
         let document = &admit(document, problems)?;
         let text = |keys: &[&str]| document.text(keys).unwrap_or_default().to_owned();
         let spec = &document.value["spec"];
