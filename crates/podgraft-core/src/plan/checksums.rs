@@ -10,7 +10,7 @@ use crate::inventory::{DataEntries, DataKind, sum};
 use crate::outcome::ObjectName;
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
 use crate::policy::functions::sha256;
-use crate::policy::template::{Template, TemplateError};
+use crate::policy::template::{Evaluated, Template, TemplateError};
 use crate::policy::{ChecksumAnnotation, ChecksumKey, names};
 use crate::select::WorkloadFacts;
 
@@ -311,7 +311,7 @@ struct ReferenceFacts<'f, 't> {
 }
 
 impl Facts for ReferenceFacts<'_, '_> {
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
+    fn fact(&self, root: &str, field: &str) -> Evaluated<Option<Value>> {
         match (root, field) {
             ("ref", "kind") => Ok(Some(Value::from(self.name.kind.to_lowercase()))),
             ("ref", _) => Ok(Some(Value::from(self.name.name.as_str()))),
@@ -319,7 +319,7 @@ impl Facts for ReferenceFacts<'_, '_> {
         }
     }
 
-    fn lookup(&self, wanted: &LookupKey) -> Result<Option<Value>, TemplateError> {
+    fn lookup(&self, wanted: &LookupKey) -> Evaluated<Option<Value>> {
         self.workload.lookup(wanted)
     }
 }

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::template::{TemplateError, ValueTemplate};
+use super::template::{Evaluated, TemplateError, ValueTemplate};
 use super::vocabulary::{ExpressionUses, Vocabulary, fields_of};
 use crate::diagnostic::Code;
 use check::{ExpressionChecker, ParsedExpression};
@@ -142,13 +142,13 @@ pub trait Facts {
     ///
     /// # Errors
     /// The fact cannot be known in this run.
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError>;
+    fn fact(&self, root: &str, field: &str) -> Evaluated<Option<Value>>;
 
     /// Another object; `None` if there is none.
     ///
     /// # Errors
     /// The object cannot be known in this run.
-    fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
+    fn lookup(&self, _: &LookupKey) -> Evaluated<Option<Value>> {
         Err(not_known("lookup"))
     }
 }
@@ -158,7 +158,7 @@ pub trait Facts {
 pub(crate) struct NoFacts;
 
 impl Facts for NoFacts {
-    fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, TemplateError> {
+    fn fact(&self, root: &str, _: &str) -> Evaluated<Option<Value>> {
         Err(not_known(root))
     }
 }

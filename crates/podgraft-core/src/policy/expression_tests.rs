@@ -8,12 +8,12 @@ mod cost_tests;
 struct TestPod;
 
 impl Facts for TestPod {
-    fn fact(&self, root: &str, _: &str) -> Result<Option<Value>, TemplateError> {
+    fn fact(&self, root: &str, _: &str) -> Evaluated<Option<Value>> {
         Ok((root == "object").then(|| json!({"kind": "Deployment", "spec": {"replicas": 2}})))
     }
 }
 
-fn outcome(text: &str) -> Result<ExpressionResult, TemplateError> {
+fn outcome(text: &str) -> Evaluated<ExpressionResult> {
     let vocabulary = Vocabulary::default();
     let expression = Expression::compile(text, &vocabulary)
         .unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
@@ -86,7 +86,7 @@ fn walks_of_a_usual_length_are_far_from_the_limit() {
 struct AnnotatedPod(Option<Value>);
 
 impl Facts for AnnotatedPod {
-    fn fact(&self, _: &str, field: &str) -> Result<Option<Value>, TemplateError> {
+    fn fact(&self, _: &str, field: &str) -> Evaluated<Option<Value>> {
         Ok(self.0.clone().filter(|_| field == "annotations"))
     }
 }

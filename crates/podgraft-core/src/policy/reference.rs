@@ -72,18 +72,18 @@ fn rows() -> impl Iterator<Item = [&'static str; 4]> {
 mod tests {
     use super::*;
     use crate::policy::expression::{Evaluator, Expression, ExpressionResult, Facts, LookupKey};
-    use crate::policy::template::TemplateError;
+    use crate::policy::template::Evaluated;
     use crate::policy::vocabulary::Vocabulary;
     use serde_json::Value;
 
     struct NoValues;
 
     impl Facts for NoValues {
-        fn fact(&self, _: &str, _: &str) -> Result<Option<Value>, TemplateError> {
+        fn fact(&self, _: &str, _: &str) -> Evaluated<Option<Value>> {
             Ok(None)
         }
 
-        fn lookup(&self, _: &LookupKey) -> Result<Option<Value>, TemplateError> {
+        fn lookup(&self, _: &LookupKey) -> Evaluated<Option<Value>> {
             Ok(None)
         }
     }

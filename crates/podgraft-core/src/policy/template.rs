@@ -29,6 +29,9 @@ pub struct TemplateError {
     pub variable: Option<Range<usize>>,
 }
 
+/// The value of a template or an expression, or why it has none.
+pub(crate) type Evaluated<T> = Result<T, TemplateError>;
+
 impl From<Diagnostic> for TemplateError {
     fn from(problem: Diagnostic) -> Self {
         TemplateError {
@@ -185,10 +188,7 @@ impl Template {
     ///
     /// # Errors
     /// The error of the first expression that has no value.
-    pub(crate) fn evaluate(
-        &self,
-        evaluator: &Evaluator<'_>,
-    ) -> Result<ExpressionResult, TemplateError> {
+    pub(crate) fn evaluate(&self, evaluator: &Evaluator<'_>) -> Evaluated<ExpressionResult> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -261,7 +261,7 @@ impl ValueTemplate {
     ///
     /// # Errors
     /// The error of the first template that has no value.
-    pub(crate) fn evaluate(&self, evaluator: &Evaluator<'_>) -> Result<Value, TemplateError> {
+    pub(crate) fn evaluate(&self, evaluator: &Evaluator<'_>) -> Evaluated<Value> {
         let evaluated = evaluate_all(&self.texts, |template| template.evaluate(evaluator));
         let outcomes = evaluated.map_err(|mut faults| faults.remove(0))?;
         let mut value = self.value.clone();
@@ -276,7 +276,7 @@ impl ValueTemplate {
 /// The errors of all templates that have no value, with their paths.
 pub(crate) fn evaluate_all(
     templates: &[(Path, Template)],
-    evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
+    evaluate: impl Fn(&Template) -> Evaluated<ExpressionResult>,
 ) -> Result<Vec<(Path, ExpressionResult)>, Vec<TemplateError>> {
     let (mut outcomes, mut faults) = (Vec::new(), Vec::new());
     for (path, template) in templates {

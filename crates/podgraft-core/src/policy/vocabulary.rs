@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::expression::ObjectKinds;
 use super::reference::functions;
 use super::schema::{did_you_mean, meant, nearest};
-use super::template::{ParamValues, TemplateError};
+use super::template::{Evaluated, ParamValues, TemplateError};
 use crate::diagnostic::Code;
 
 /// Root names of expressions. Roots with a fixed set of fields list them; an empty list allows any field.
@@ -162,7 +162,7 @@ impl Vocabulary {
     }
 
     /// Checks a root name that no comprehension binds.
-    pub(crate) fn check_root(&self, name: &str) -> Result<(), TemplateError> {
+    pub(crate) fn check_root(&self, name: &str) -> Evaluated<()> {
         if matches!(name, "source" | "sources") && self.source == SourceState::NoSource {
             let help = "set `spec.source` to the kind of resource that the policy is for";
             let message = format!("`{name}` is only available in a policy with `spec.source`");
@@ -180,12 +180,7 @@ impl Vocabulary {
     }
 
     /// Checks a field of a root name.
-    pub(crate) fn check_field(
-        &self,
-        root: &str,
-        field: &str,
-        asked: FieldAccess,
-    ) -> Result<(), TemplateError> {
+    pub(crate) fn check_field(&self, root: &str, field: &str, asked: FieldAccess) -> Evaluated<()> {
         match (root, fields_of(root)) {
             ("params", _) => self.check_param(field, asked),
             ("variables", _) => {
@@ -204,7 +199,7 @@ impl Vocabulary {
         }
     }
 
-    fn check_param(&self, name: &str, asked: FieldAccess) -> Result<(), TemplateError> {
+    fn check_param(&self, name: &str, asked: FieldAccess) -> Evaluated<()> {
         match self.params.get(name) {
             Some(None) if asked == FieldAccess::Required && !self.open.contains(name) => {
                 let help = format!("set it with `--param {name}=VALUE`, or add a `default`");
@@ -254,7 +249,7 @@ fn check_name<'n>(
     name: &str,
     known: impl Iterator<Item = &'n str> + Clone,
     fault: impl FnOnce() -> TemplateError,
-) -> Result<(), TemplateError> {
+) -> Evaluated<()> {
     if known.clone().any(|candidate| candidate == name) {
         return Ok(());
     }
@@ -274,7 +269,7 @@ pub(crate) fn fields_of(root: &str) -> &'static [&'static str] {
 }
 
 /// Checks the name of a function or method.
-pub(crate) fn check_function(name: &str) -> Result<(), TemplateError> {
+pub(crate) fn check_function(name: &str) -> Evaluated<()> {
     match functions().find(|function| function.name == name) {
         // The parser expands macros, so a call that is left has the wrong form.
         Some(function) if function.is_macro() => Err(TemplateError::new(

@@ -8,7 +8,7 @@ use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
 use crate::policy::Policy;
 use crate::policy::expression::{Evaluator, Facts, LookupKey};
-use crate::policy::template::TemplateError;
+use crate::policy::template::{Evaluated, TemplateError};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
 
@@ -33,7 +33,7 @@ pub struct WorkloadFacts<'f, 't> {
 }
 
 impl Facts for WorkloadFacts<'_, '_> {
-    fn fact(&self, root: &str, field: &str) -> Result<Option<Value>, TemplateError> {
+    fn fact(&self, root: &str, field: &str) -> Evaluated<Option<Value>> {
         match root {
             "workload" => self.of_workload(field),
             "pod" => match field {
@@ -61,7 +61,7 @@ impl Facts for WorkloadFacts<'_, '_> {
         }
     }
 
-    fn lookup(&self, wanted: &LookupKey) -> Result<Option<Value>, TemplateError> {
+    fn lookup(&self, wanted: &LookupKey) -> Evaluated<Option<Value>> {
         let workload_namespace = self.workload.namespace.as_ref();
         let stated = wanted.namespace.as_ref();
         let named = self.name_of(wanted, stated.or(workload_namespace));
@@ -111,19 +111,19 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         }
     }
 
-    fn object_named(&self, name: &ObjectName) -> Result<Option<Value>, TemplateError> {
+    fn object_named(&self, name: &ObjectName) -> Evaluated<Option<Value>> {
         Ok(self.inventory.looked_up(name)?.cloned())
     }
 
     /// The Namespace object of the workload. `None` if it is not known, or the workload has no namespace.
-    fn namespace_object(&self) -> Result<Option<Value>, TemplateError> {
+    fn namespace_object(&self) -> Evaluated<Option<Value>> {
         let Some(name) = &self.workload.namespace else {
             return Ok(None);
         };
         Ok(self.inventory.namespace_object(name)?.cloned())
     }
 
-    fn of_workload(&self, field: &str) -> Result<Option<Value>, TemplateError> {
+    fn of_workload(&self, field: &str) -> Evaluated<Option<Value>> {
         let workload = self.workload;
         let tree = workload.tree;
         match field {
@@ -158,7 +158,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     }
 
     /// The value of a node without what the base leaves out.
-    fn value(&self, node: NodeId) -> Result<Value, TemplateError> {
+    fn value(&self, node: NodeId) -> Evaluated<Value> {
         let mut value = self.whole_value(node)?;
         if !self.base.left_out.is_empty() {
             self.leave_out(self.workload.tree.follow(node), &mut value);
@@ -199,7 +199,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         }
     }
 
-    fn whole_value(&self, node: NodeId) -> Result<Value, TemplateError> {
+    fn whole_value(&self, node: NodeId) -> Evaluated<Value> {
         to_value(self.workload.tree, node).map_err(|error| {
             let (title, line) = (self.workload.title(), self.workload.place_of(error.at).line);
             let message = format!("{title} cannot be read here (line {line})");
@@ -209,7 +209,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     }
 
     /// The value of a field. `None` if it is missing or null, or all its items are left out.
-    fn field(&self, mapping: NodeId, field: &str) -> Result<Option<Value>, TemplateError> {
+    fn field(&self, mapping: NodeId, field: &str) -> Evaluated<Option<Value>> {
         let Some(node) = self.workload.tree.get(mapping, field) else {
             return Ok(None);
         };
@@ -220,7 +220,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
     }
 
     /// The labels or annotations; an empty mapping if there are none.
-    fn texts(&self, metadata: Option<NodeId>, field: &str) -> Result<Value, TemplateError> {
+    fn texts(&self, metadata: Option<NodeId>, field: &str) -> Evaluated<Value> {
         let node = metadata.and_then(|metadata| self.workload.tree.get(metadata, field));
         let mut value = node.map_or(Ok(Value::Null), |node| self.value(node))?;
         self.leave_out_texts(&mut value, node);
@@ -242,7 +242,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         });
     }
 
-    fn first_container(&self) -> Result<Option<Value>, TemplateError> {
+    fn first_container(&self) -> Evaluated<Option<Value>> {
         let containers = self.workload.containers();
         let is_seen = |container: &&Container<'_>| {
             container.list == ContainerListKey::Containers
@@ -255,11 +255,11 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
             .transpose()
     }
 
-    fn pod_spec(&self) -> Result<Value, TemplateError> {
+    fn pod_spec(&self) -> Evaluated<Value> {
         self.value(self.workload.pod_spec)
     }
 
-    fn object(&self) -> Result<Value, TemplateError> {
+    fn object(&self) -> Evaluated<Value> {
         let workload = self.workload;
         let mut object = self.value(workload.object.node)?;
         let template = workload.pod_kind.path.iter().map(String::as_str);

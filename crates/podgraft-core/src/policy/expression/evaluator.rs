@@ -20,7 +20,7 @@ use super::{
 };
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::functions::MAX_TEXT;
-use crate::policy::template::{ParamValues, TemplateError};
+use crate::policy::template::{Evaluated, ParamValues, TemplateError};
 use crate::policy::vocabulary::fields_of;
 
 /// Rounds of lookups: an object may be looked up by what another looked-up object contains.
@@ -94,10 +94,7 @@ impl<'e> Evaluator<'e> {
     ///
     /// # Errors
     /// Why the expression has no value.
-    pub(crate) fn evaluate(
-        &self,
-        expression: &Expression,
-    ) -> Result<ExpressionResult, TemplateError> {
+    pub(crate) fn evaluate(&self, expression: &Expression) -> Evaluated<ExpressionResult> {
         let found = self.found(expression)?;
         // The key order of the JSON depends on the policy's variables, so they are a part of the key, by their address.
         let arranged = std::ptr::from_ref(self.variables).addr();
@@ -117,11 +114,7 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    fn in_json(
-        &self,
-        expression: &Expression,
-        value: &SharedValue,
-    ) -> Result<ExpressionResult, TemplateError> {
+    fn in_json(&self, expression: &Expression, value: &SharedValue) -> Evaluated<ExpressionResult> {
         let mut left = MAX_TEXT;
         let mut outcome =
             to_json(&**value, &mut left).map_err(|reason| failed(expression, &reason))?;
@@ -141,7 +134,7 @@ impl<'e> Evaluator<'e> {
         Ok(outcome)
     }
 
-    pub(super) fn found(&self, expression: &Expression) -> Result<Evaluation, TemplateError> {
+    pub(super) fn found(&self, expression: &Expression) -> Evaluated<Evaluation> {
         let mut late = BTreeMap::new();
         let bound = self.bindings(expression, &mut late)?;
         let memo = expression.parsed.memo.as_ref().filter(|_| late.is_empty());
@@ -167,7 +160,7 @@ impl<'e> Evaluator<'e> {
         expression: &Expression,
         bound: &Bindings,
         mut late: BTreeMap<String, TemplateError>,
-    ) -> Result<SharedValue, TemplateError> {
+    ) -> Evaluated<SharedValue> {
         let mut context = Context::with_env(Arc::clone(&ENV));
         for (root, fields) in bound {
             let fields = fields.iter().map(|(field, value)| {
@@ -203,11 +196,7 @@ impl<'e> Evaluator<'e> {
     }
 
     /// Evaluates again until every object that the expression looks up is cached.
-    fn with_objects<T>(
-        &self,
-        expression: &Expression,
-        evaluate: impl Fn() -> T,
-    ) -> Result<T, TemplateError> {
+    fn with_objects<T>(&self, expression: &Expression, evaluate: impl Fn() -> T) -> Evaluated<T> {
         for _ in 0..MAX_ROUNDS {
             let objects = &self.memory.objects;
             let (evaluated, asked) = lookups::within(&mut objects.borrow_mut(), &evaluate);
@@ -229,7 +218,7 @@ impl<'e> Evaluator<'e> {
         &self,
         expression: &Expression,
         late: &mut BTreeMap<String, TemplateError>,
-    ) -> Result<Bindings, TemplateError> {
+    ) -> Evaluated<Bindings> {
         let mut bindings = Bindings::new();
         let fields = |(root, _): &&(String, Option<String>)| !WHOLE.contains(&root.as_str());
         for (root, field) in expression.parsed.references.iter().filter(fields) {
@@ -257,7 +246,7 @@ impl<'e> Evaluator<'e> {
         Ok(bindings)
     }
 
-    fn variable(&self, name: &str) -> Result<Option<SharedValue>, TemplateError> {
+    fn variable(&self, name: &str) -> Evaluated<Option<SharedValue>> {
         let Some(variable) = self.variables.iter().find(|variable| variable.name == name) else {
             return Ok(None);
         };
@@ -272,7 +261,7 @@ impl<'e> Evaluator<'e> {
         })
     }
 
-    fn find(&self, root: &str, field: &str) -> Result<Option<SharedValue>, TemplateError> {
+    fn find(&self, root: &str, field: &str) -> Evaluated<Option<SharedValue>> {
         let key = (root.to_owned(), field.to_owned());
         let values = match self.depends_on_container(root, field) {
             true => &self.memory.of_container,

@@ -12,7 +12,7 @@ use crate::policy::expression::{Evaluator, ExpressionResult};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::schema::Schema;
 use crate::policy::stored_schemas::INJECTION_POLICY;
-use crate::policy::template::{Template, TemplateError, evaluate_all};
+use crate::policy::template::{Evaluated, Template, TemplateError, evaluate_all};
 use crate::policy::vocabulary::Vocabulary;
 use crate::policy::{Injection, PatchScope, PolicyValue};
 use crate::yaml::value::{Path, Step};
@@ -247,7 +247,7 @@ impl InjectionTemplate {
         &self,
         level: TemplateScope,
         templates: &[(Path, Template)],
-        evaluate: impl Fn(&Template) -> Result<ExpressionResult, TemplateError>,
+        evaluate: impl Fn(&Template) -> Evaluated<ExpressionResult>,
     ) -> Diagnosed<Injection> {
         let mut document = self.document(level);
         let outcomes =
@@ -297,10 +297,7 @@ impl InjectionTemplate {
 }
 
 /// The value of a template that has one place in the pod: if it uses `container`, all evaluators must agree.
-fn evaluate_once(
-    template: &Template,
-    evaluators: &[Evaluator<'_>],
-) -> Result<ExpressionResult, TemplateError> {
+fn evaluate_once(template: &Template, evaluators: &[Evaluator<'_>]) -> Evaluated<ExpressionResult> {
     let wanted = if template.uses().container {
         evaluators.len()
     } else {

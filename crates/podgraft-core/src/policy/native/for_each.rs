@@ -12,7 +12,7 @@ use crate::policy::document::{Document, Places};
 use crate::policy::expression::{Evaluator, Expression, ExpressionResult, NoFacts, PolicyVariable};
 use crate::policy::params::is_name;
 use crate::policy::replacement::ItemMoves;
-use crate::policy::template::TemplateError;
+use crate::policy::template::{Evaluated, TemplateError};
 use crate::policy::vocabulary::{ROOTS, Vocabulary};
 use crate::yaml::value::Path;
 
@@ -66,7 +66,7 @@ pub(super) fn expand_loops(
     writer.made
 }
 
-fn check_name(name: &str) -> Result<(), TemplateError> {
+fn check_name(name: &str) -> Evaluated<()> {
     let is_taken = ROOTS.iter().any(|(root, _)| *root == name);
     if is_name(name) && !is_taken {
         return Ok(());
@@ -174,7 +174,7 @@ impl LoopExpander<'_> {
         Ok(made)
     }
 
-    fn count(&self, expression: &Expression) -> Result<usize, TemplateError> {
+    fn count(&self, expression: &Expression) -> Evaluated<usize> {
         match self.evaluator.evaluate(expression)? {
             ExpressionResult::Value(Value::Array(entries)) => Ok(entries.len()),
             ExpressionResult::Absent => Ok(0),
