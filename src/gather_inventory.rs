@@ -113,7 +113,7 @@ impl RunFacts {
     ) -> Vec<ObjectName> {
         let run = RunContext::new(policies, options, &self.inventory);
         let foreseen = map_in_order(texts, threads, |(input, text)| {
-            generated_companions(NonZeroUsize::MIN, &input.name, text, run)
+            generated_companions(&input.name, text, run)
         });
         let mut present = Vec::new();
         for (number, generated) in foreseen.into_iter().enumerate() {

@@ -86,7 +86,7 @@ pub fn graft_with_locks(
     inventory.index = index.map(Arc::new);
     inventory.add_locks(locks);
     let run = RunContext::new(policies, options, &inventory);
-    let generated = generated_companions(NonZeroUsize::MIN, name, text, run);
+    let generated = generated_companions(name, text, run);
     for companion in generated.missing {
         inventory.add_companion(companion);
     }
@@ -116,12 +116,7 @@ pub struct GeneratedObjects {
 
 /// Returns the objects that policies generate for the workloads of one file. The caller adds those of all files to
 /// the inventory before any file is edited.
-pub fn generated_companions(
-    threads: NonZeroUsize,
-    name: &Arc<str>,
-    text: &[u8],
-    run: RunContext<'_>,
-) -> GeneratedObjects {
+pub fn generated_companions(name: &Arc<str>, text: &[u8], run: RunContext<'_>) -> GeneratedObjects {
     if run.policies.iter().all(|policy| policy.generate.is_empty()) {
         return GeneratedObjects::default();
     }
@@ -131,7 +126,7 @@ pub fn generated_companions(
         mode: GraftMode::ListGenerated,
         ..FileContext::of_part(name, run, kinds)
     };
-    let report = work(threads, text, setting);
+    let report = work(NonZeroUsize::MIN, text, setting);
     let missing = report.companions.into_iter();
     GeneratedObjects {
         missing: missing.map(|placed| placed.companion).collect(),

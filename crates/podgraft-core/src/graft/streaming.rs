@@ -11,7 +11,6 @@ use crate::inventory::{
 use crate::outcome::FileReport;
 use crate::source::{LineCounter, Place};
 use crate::yaml::stream::chunks;
-use std::num::NonZeroUsize;
 
 /// Grafts a stream that is read once.
 #[derive(Debug)]
@@ -85,8 +84,7 @@ impl<'p> StreamingGraft<'p> {
 
     fn graft_part(&mut self, run: &DocumentRun<'_>, part: BatchStart, end: usize) -> FileReport {
         let text = &run.text[part.start..end];
-        let context = self.context();
-        let foreseen = generated_companions(NonZeroUsize::MIN, &self.name, text, context);
+        let foreseen = generated_companions(&self.name, text, self.context());
         foreseen
             .missing
             .into_iter()

@@ -138,12 +138,8 @@ impl<'t> Planner<'_, 't> {
         if let Some((at, existing)) = found {
             return self.same_or_replace(&existing, wanted, target, |planner| {
                 let opened = planner.open_list(list)?;
-                Ok(reconcile::replace_item(
-                    &mut planner.draft,
-                    opened,
-                    at,
-                    &item.value,
-                )?)
+                let draft = &mut planner.draft;
+                Ok(reconcile::replace_item(draft, opened, at, &item.value)?)
             });
         }
         let neighbour = match position {
@@ -235,7 +231,7 @@ impl<'t> Planner<'_, 't> {
             item,
             ContainerItem::Mount,
             path,
-            |planner, mounts| planner.draft.find_path(mounts, "mountPath", path),
+            |planner, mounts| planner.draft.find_mount(mounts, path),
         )
     }
 

@@ -90,23 +90,10 @@ impl<'t> Planner<'_, 't> {
         };
         let target = || change.target();
         self.same_or_replace(&variable.part, wanted, target, |planner| {
-            planner.replace_variable(change, variable)
+            let list = planner.open_list(change.list())?;
+            let (draft, item) = (&mut planner.draft, &change.entry.item.value);
+            Ok(reconcile::replace_item(draft, list, variable.index, item)?)
         })
-    }
-
-    fn replace_variable(
-        &mut self,
-        change: VariableChange<'_>,
-        variable: &DraftVariable,
-    ) -> PlanResult {
-        let list = self.open_list(change.list())?;
-        let item = &change.entry.item.value;
-        Ok(reconcile::replace_item(
-            &mut self.draft,
-            list,
-            variable.index,
-            item,
-        )?)
     }
 
     /// Removes all variables of a name: a list may have it more than once.

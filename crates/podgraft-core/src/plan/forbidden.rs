@@ -20,23 +20,14 @@ pub(super) fn refuse(
         return Vec::new();
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
-    for problem in expanded
-        .injects()
-        .flat_map(|inject| forbidden_in(subject, inject))
-    {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    problems
-}
-
-fn forbidden_in(subject: RuleContext<'_, '_>, inject: &Injection) -> Vec<Diagnostic> {
-    let mut problems = Vec::new();
-    for part in inject.parts() {
+    let title = subject.workload.title();
+    for part in expanded.injects().flat_map(Injection::parts) {
         let found = dangers::find(&part.value).into_iter();
-        let title = subject.workload.title();
-        problems.extend(found.filter_map(|found| forbidden(subject, &found, &part.at, &title)));
+        for problem in found.filter_map(|found| forbidden(subject, &found, &part.at, &title)) {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
     }
     problems
 }

@@ -52,13 +52,9 @@ impl<'t> Draft<'t> {
         }
     }
 
-    /// The first item that has this path under a key, with its index. Slashes at the end of a path do not count.
-    pub(crate) fn find_path(
-        &self,
-        list: &DraftValue,
-        key: &'static str,
-        path: &str,
-    ) -> Option<(usize, DraftValue)> {
+    /// The first mount that has this path, with its index. Slashes at the end of a path do not count.
+    pub(crate) fn find_mount(&self, list: &DraftValue, path: &str) -> Option<(usize, DraftValue)> {
+        let key = "mountPath";
         let is_same = |found: &str| without_slashes(found) == without_slashes(path);
         match self.indexed_items(list, key, path, is_same) {
             Some(found) => found.into_iter().next(),
