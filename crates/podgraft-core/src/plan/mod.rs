@@ -69,11 +69,12 @@ use renamed_items::unclear_items;
 use replay::Replay;
 
 use apply::{PolicyDetails, RuleContext, apply, failed};
-use draft::{Draft, Refusal};
+use draft::Draft;
 pub(crate) use faults::are_annotations_too_long;
 pub(crate) use kept_policies::faults_of_kept;
 use marks::{mark, stale_marks};
 pub use planner::explain as explain_refusal;
+pub(crate) use planner::refusal_diagnostic;
 use recording::{
     EarlierRun, FoldStep, Recording, RuleNotes, SatisfiedChange, idle_policies, kept, policy_order,
 };
@@ -421,19 +422,18 @@ impl<'r, 't> PlanContext<'r, 't> {
     /// Notes about objects that expressions looked up in vain: the cluster may have them although the files do not.
     fn missing(&self) -> Vec<Diagnostic> {
         let missing = self.base.missing.borrow();
-        let notes = missing.iter().map(|name| self.missing_object(name));
-        notes.collect()
-    }
-
-    fn missing_object(&self, name: &str) -> Diagnostic {
-        let message =
-            format!("an expression looks up the {name}, which is not among the files of this run");
-        let note = Diagnostic::note(Code::MissingObject, message);
-        note.at(self.workload.name_place(), "for this workload")
-            .help(
-                "if the cluster has it, pass its file with `--context`: the policy treats it as \
-                 missing",
-            )
+        let note = |name: &String| {
+            let message = format!(
+                "an expression looks up the {name}, which is not among the files of this run"
+            );
+            let note = Diagnostic::note(Code::MissingObject, message);
+            note.at(self.workload.name_place(), "for this workload")
+                .help(
+                    "if the cluster has it, pass its file with `--context`: the policy treats it \
+                     as missing",
+                )
+        };
+        missing.iter().map(note).collect()
     }
 
     /// Turns each outcome into the change since the earlier run. The plan itself starts from the workload without it.
@@ -490,17 +490,4 @@ fn drop_reverted_changes(
             report.outcome = Outcome::UpToDate;
         }
     }
-}
-
-/// Returns the diagnostic for a place of a workload that cannot be edited.
-pub(crate) fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
-    let (code, explanation, help) = planner::explain(refusal.reason);
-    let message = format!("{} cannot be edited here: {explanation}", workload.title());
-    let code = match code {
-        Code::WrongType => Code::Invalid,
-        code => code,
-    };
-    Diagnostic::error(code, message)
-        .at(workload.place(refusal.node), "here")
-        .help(help)
 }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::manifest::pod::{Container, ContainerListKey};
+use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
 use crate::yaml::tree::NodeId;
 
@@ -200,7 +200,7 @@ impl<'c, 't> Planner<'c, 't> {
         let problem = match step(self) {
             Ok(()) => return,
             Err(PlanError::Problem(problem)) => *problem,
-            Err(PlanError::Refused(refusal)) => super::refusal_diagnostic(&refusal, self.workload),
+            Err(PlanError::Refused(refusal)) => refusal_diagnostic(&refusal, self.workload),
         };
         self.problems.push(problem);
     }
@@ -437,4 +437,17 @@ pub fn explain(reason: RefusalReason) -> (Code, &'static str, &'static str) {
             "remove the tag",
         ),
     }
+}
+
+/// Returns the diagnostic for a place of a workload that cannot be edited.
+pub(crate) fn refusal_diagnostic(refusal: &Refusal, workload: &Workload<'_>) -> Diagnostic {
+    let (code, explanation, help) = explain(refusal.reason);
+    let message = format!("{} cannot be edited here: {explanation}", workload.title());
+    let code = match code {
+        Code::WrongType => Code::Invalid,
+        code => code,
+    };
+    Diagnostic::error(code, message)
+        .at(workload.place(refusal.node), "here")
+        .help(help)
 }
