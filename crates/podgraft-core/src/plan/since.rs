@@ -158,8 +158,9 @@ impl<'c> SinceEarlier<'c> {
             .filter(|path| !stays_changed(&before.policy, path, self.earlier))
             .filter(|path| self.record.is_none() || !places.stays(was, path));
         let paths: Vec<&String> = paths.collect();
-        let restored = paths.iter().copied();
-        let restored = distinct(restored.filter(|path| !was.added.contains_key(*path)));
+        let restored = paths.iter().filter(|path| !was.added.contains_key(**path));
+        let restored = restored.map(|path| ChangeTarget::from_path(path));
+        let restored: HashSet<ChangeTarget> = restored.collect();
         let targets = distinct(paths.into_iter()).into_iter();
         let undone = targets.filter(|target| !still.contains(target));
         undone
