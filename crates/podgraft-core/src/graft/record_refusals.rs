@@ -47,7 +47,7 @@ impl ParsedDocument<'_> {
                     problems.push(problem);
                     continue;
                 }
-                true => drift.handling == DriftHandling::Leave,
+                true => drift.handling != DriftHandling::Force,
                 // After a failure, the conflict is already reported as an error.
                 false => self.is_given(&drift.policy) && !has_failed,
             };
@@ -93,9 +93,11 @@ pub(super) fn changed_since(
         None => problem.at(workload.name_place(), "this workload"),
     };
     let command = forced_undo_command(policy, &workload.source.name);
-    problem.help(match drift.is_removable {
-        true => format!("to remove it anyway: {command}"),
-        false => format!("to undo the rest, and leave this value as it is: {command}"),
+    problem.help(match drift.handling {
+        DriftHandling::Keep => {
+            format!("to undo the rest, and leave this value as it is: {command}")
+        }
+        DriftHandling::Leave | DriftHandling::Force => format!("to remove it anyway: {command}"),
     })
 }
 

@@ -87,7 +87,7 @@ impl RecordedDocument<'_> {
             .collect();
         if self.stripped.is_inexact {
             let mut changed = self.stripped.taken.iter().flat_map(|taken| &taken.changed);
-            let has_left = changed.any(|drift| drift.handling == DriftHandling::Leave);
+            let has_left = changed.any(|drift| drift.handling != DriftHandling::Force);
             notes.push(changed_form(has_left).at(self.source.place(0..0), "in this document"));
         }
         notes

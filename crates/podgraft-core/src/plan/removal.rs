@@ -21,6 +21,8 @@ use super::restored::{by_place, with_changes};
 pub enum DriftHandling {
     /// Keep it, and report it.
     Leave,
+    /// Keep it however changed values are handled: it cannot be told from what is not the policy's.
+    Keep,
     /// Remove it like the others.
     Force,
 }
@@ -34,8 +36,6 @@ pub struct Drift {
     pub path: String,
     /// Whether it stays.
     pub handling: DriftHandling,
-    /// Whether it can be told from what is not the policy's. Otherwise it stays however it is handled.
-    pub is_removable: bool,
 }
 
 /// What the removal of the recorded changes found.
@@ -264,7 +264,7 @@ impl PolicyRemoval<'_, '_> {
                 self.restore(path, removed)
             }
             Some(_) => {
-                self.note_left(path);
+                self.note_changed(path, DriftHandling::Keep);
                 Ok(())
             }
         }
@@ -287,23 +287,11 @@ impl PolicyRemoval<'_, '_> {
         present.is_some_and(|(value, owner)| is_default(parent, key, &value, &owner))
     }
 
-    /// Notes a changed value that can be removed.
-    fn note_changed(&mut self, path: &str) {
+    fn note_changed(&mut self, path: &str, handling: DriftHandling) {
         self.changed.push(Drift {
             policy: self.policy.to_owned(),
             path: path.to_owned(),
-            handling: self.leniency,
-            is_removable: true,
-        });
-    }
-
-    /// Notes a changed value that stays, because it cannot be told from what is not the policy's.
-    fn note_left(&mut self, path: &str) {
-        self.changed.push(Drift {
-            policy: self.policy.to_owned(),
-            path: path.to_owned(),
-            handling: DriftHandling::Leave,
-            is_removable: false,
+            handling,
         });
     }
 
@@ -317,7 +305,7 @@ impl PolicyRemoval<'_, '_> {
 
     fn may_change(&mut self, path: &str, is_as_it_was: bool) -> bool {
         if !is_as_it_was {
-            self.note_changed(path);
+            self.note_changed(path, self.leniency);
         }
         is_as_it_was || self.leniency == DriftHandling::Force
     }
@@ -376,7 +364,7 @@ impl PolicyRemoval<'_, '_> {
                 Ok(false)
             }
             Some(JoinRest::Changed) => {
-                self.note_left(path);
+                self.note_changed(path, DriftHandling::Keep);
                 Ok(false)
             }
             Some(JoinRest::Text { index, text }) => {

@@ -358,7 +358,7 @@ fn can_undo(current: &RecordedPlaces<'_>, effects: &Effects, path: &str) -> bool
 /// Whether somebody changed the value of a policy since, and the run does not take it out.
 fn stays_changed(policy: &str, path: &str, earlier: &EarlierRun<'_>) -> bool {
     earlier.taken.changed.iter().any(|drift| {
-        drift.handling == DriftHandling::Leave && drift.policy == policy && drift.path == path
+        drift.handling != DriftHandling::Force && drift.policy == policy && drift.path == path
     })
 }
 

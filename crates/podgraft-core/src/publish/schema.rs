@@ -223,6 +223,10 @@ fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             without_null(map);
+            // Kubernetes' own tools write `creationTimestamp: null`.
+            if map.get("format").and_then(Value::as_str) == Some("date-time") {
+                map.insert("type".to_owned(), json!(["string", "null"]));
+            }
             let is_object = map
                 .get("properties")
                 .is_some_and(|fields| fields.is_object() && map.contains_key("type"));
