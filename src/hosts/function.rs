@@ -175,11 +175,8 @@ fn print_list(
         .collect();
     let report = grafted.files.first().map(|file| &file.report);
     let report = report.filter(|_| refused.is_none());
-    results.extend(
-        report
-            .into_iter()
-            .flat_map(|report| of_workloads(list, &report.workloads)),
-    );
+    let workloads = report.map_or(&[][..], |report| &report.workloads);
+    results.extend(of_workloads(list, workloads));
     let edits: Vec<Edit> = report.map_or_else(Vec::new, |report| report.edits.clone());
     print(&list.with_results(edits, &results)?)?;
     if refused.is_none() {

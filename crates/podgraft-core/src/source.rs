@@ -148,13 +148,13 @@ impl<'a> LineCounter<'a> {
 
 /// Finds the offset at which a line begins, in any order of lines. It counts the line ends of whole blocks once.
 #[derive(Debug)]
-pub(crate) struct LineIndex<'a> {
+pub(crate) struct LineFinder<'a> {
     text: &'a [u8],
     /// The number of line ends before each block.
     before: Vec<usize>,
 }
 
-impl<'a> LineIndex<'a> {
+impl<'a> LineFinder<'a> {
     /// Bytes of a block.
     const BLOCK: usize = 512;
 
@@ -165,7 +165,7 @@ impl<'a> LineIndex<'a> {
             *total += memchr::memchr_iter(b'\n', block).count();
             Some(before)
         });
-        LineIndex {
+        LineFinder {
             text,
             before: counts.collect(),
         }
@@ -250,13 +250,13 @@ mod tests {
         let text = format!("{}\n\n{}\nshort\n", "x".repeat(511), "y".repeat(1500));
         let mut starts = vec![0];
         starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
-        let index = LineIndex::new(text.as_bytes());
+        let finder = LineFinder::new(text.as_bytes());
         for (at, &start) in starts.iter().enumerate().rev() {
-            assert_eq!(index.start(at + 1), start, "line {}", at + 1);
+            assert_eq!(finder.start(at + 1), start, "line {}", at + 1);
         }
-        assert_eq!(index.start(0), 0);
-        assert_eq!(index.start(starts.len() + 1), text.len());
-        assert_eq!(LineIndex::new(b"").start(3), 0);
+        assert_eq!(finder.start(0), 0);
+        assert_eq!(finder.start(starts.len() + 1), text.len());
+        assert_eq!(LineFinder::new(b"").start(3), 0);
     }
 
     #[test]

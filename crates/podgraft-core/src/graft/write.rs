@@ -97,6 +97,7 @@ impl<'t> RecordedDocument<'t> {
             Box::new(problem.help("write it in block style, as `key: value` and `- item` lines"))
         })
     }
+
     /// Refuses to edit a document that YAML readers disagree about.
     pub(super) fn refuse_ambiguity(&self, workload: &Workload<'_>) -> Result<(), Box<Diagnostic>> {
         let Some(doubt) = self.ambiguity() else {
@@ -111,12 +112,12 @@ impl<'t> RecordedDocument<'t> {
         let problem = problem.at(workload.source.place(doubt.at.clone()), "here");
         let is_mark = workload.source.text[doubt.at.clone()].starts_with('\u{feff}');
         Err(Box::new(match is_mark {
-        true => problem.help(
-            "remove it: a byte order mark belongs at the start of a file, and gets here when files \
-             are concatenated",
-        ),
-        false => problem,
-    }))
+            true => problem.help(
+                "remove it: a byte order mark belongs at the start of a file, and gets here when \
+                 files are concatenated",
+            ),
+            false => problem,
+        }))
     }
 
     /// Of the edits that strip the document, returns those of one object.

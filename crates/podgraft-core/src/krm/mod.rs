@@ -14,7 +14,7 @@ use crate::config::FUNCTION_KIND;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::format;
 use crate::policy::read::{PolicyFile, find_with_resources, resource_kinds};
-use crate::source::{LineIndex, Place, Source};
+use crate::source::{LineFinder, Place, Source};
 use crate::yaml::parse::parse;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
@@ -49,7 +49,7 @@ pub struct ResourceList<'a> {
     /// The nodes of the items, in document order.
     items: Vec<NodeId>,
     /// Computed on first use, as most lists have no results.
-    lines: OnceLock<LineIndex<'a>>,
+    lines: OnceLock<LineFinder<'a>>,
 }
 
 /// The content of `functionConfig`.

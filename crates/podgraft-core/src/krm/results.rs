@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{INDEX, PATH, ResourceList};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::outcome::{PolicyReport, WorkloadReport};
-use crate::source::{LineIndex, Place};
+use crate::source::{LineFinder, Place};
 use crate::wording;
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
@@ -253,7 +253,7 @@ impl ResourceList<'_> {
     }
 
     fn line_start(&self, line: usize) -> usize {
-        let lines = || LineIndex::new(self.source.text.as_bytes());
+        let lines = || LineFinder::new(self.source.text.as_bytes());
         self.lines.get_or_init(lines).start(line)
     }
 
