@@ -329,17 +329,19 @@ pub(super) fn failed(
     problems: Vec<Diagnostic>,
     planned: &mut WorkloadPlan<'_>,
 ) -> Outcome {
+    let ignored = |problem: Diagnostic| {
+        let help = format!(
+            "policy `{}` has `failurePolicy: Ignore`, so it injects nothing into this workload",
+            policy.identity
+        );
+        problem.with_severity(Severity::Warning).help(help)
+    };
     match policy.failure_policy {
         FailurePolicy::Fail => planned.diagnostics.extend(problems),
-        FailurePolicy::Ignore => planned
-            .diagnostics
-            .extend(problems.into_iter().map(|problem| {
-            let help = format!(
-                "policy `{}` has `failurePolicy: Ignore`, so it injects nothing into this workload",
-                policy.identity
-            );
-            problem.with_severity(Severity::Warning).help(help)
-        })),
+        FailurePolicy::Ignore => {
+            let ignored = problems.into_iter().map(ignored);
+            planned.diagnostics.extend(ignored);
+        }
     }
     Outcome::Failed(None)
 }

@@ -111,12 +111,12 @@ fn files<'v>(
             let is_valid = find_named(spec, "volumes", volume)
                 .is_some_and(|volume| !volume["emptyDir"].is_null());
             (!is_valid).then(|| {
-            format!(
-                "container `{}` reads a variable from a file in the volume `{volume}`, but the pod \
-                 has no `emptyDir` with that name",
-                container.text("name")
-            )
-        })
+                format!(
+                    "container `{}` reads a variable from a file in the volume `{volume}`, but \
+                     the pod has no `emptyDir` with that name",
+                    container.text("name")
+                )
+            })
         })
 }
 
