@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::draft::{Draft, DraftValue, OpenId, Refusal};
-use crate::record::{digest, identities};
+use crate::record::{digest, identities, is_aligned};
 use crate::yaml::value::{field_in, is_equal};
 
 /// Changes a draft so that the mapping at a path of keys has the value `target`. Fields keep their order; list items get
@@ -130,6 +130,9 @@ fn list(
     let wanted_names = identities(key, wanted);
     let mut items: Vec<(String, &Value)> = names.into_iter().zip(existing).collect();
     rename_back(&mut items, &wanted_names, wanted);
+    if !is_aligned(key) {
+        pair_by_index(&mut items, &wanted_names, wanted);
+    }
     let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
     for at in (0..items.len()).rev() {
         if !is_wanted.contains(items[at].0.as_str()) {
@@ -181,6 +184,30 @@ pub(super) fn in_order(items: &[(String, &Value)], wanted: &[String]) -> HashSet
         next = before[at];
     }
     kept
+}
+
+/// Pairs items that have a field in common and stand at one index of a list without identities, such as `dnsConfig.options`.
+/// What they have in common then stays as it is written.
+fn pair_by_index(items: &mut [(String, &Value)], wanted_names: &[String], wanted: &[Value]) {
+    if items.len() != wanted.len() {
+        return;
+    }
+    let existing: HashSet<String> = items.iter().map(|(name, _)| name.clone()).collect();
+    let is_wanted: HashSet<&str> = wanted_names.iter().map(String::as_str).collect();
+    for ((item, name), value) in items.iter_mut().zip(wanted_names).zip(wanted) {
+        let is_paired = is_wanted.contains(item.0.as_str()) || existing.contains(name);
+        if !is_paired && has_common_field(item.1, value) {
+            item.0.clone_from(name);
+        }
+    }
+}
+
+fn has_common_field(item: &Value, other: &Value) -> bool {
+    let fields = item.as_object().zip(other.as_object());
+    fields.is_some_and(|(fields, others)| {
+        let mut fields = fields.iter();
+        fields.any(|(key, value)| others.get(key).is_some_and(|other| is_equal(value, other)))
+    })
 }
 
 /// Finds variables that were renamed so that another could take their name (see `compose`), and gives them the name
@@ -290,6 +317,34 @@ mod tests {
             origins.map(|origin| origin.is_some()).collect::<Vec<_>>(),
             [false, true, true, false]
         );
+    }
+
+    #[test]
+    fn a_list_without_identities_gets_the_value() {
+        let items = [
+            json!({"a": 1}),
+            json!({"a": 1, "b": 2}),
+            json!({"b": 2, "c": [1]}),
+            json!({"b": 3}),
+            json!("a"),
+            json!({}),
+        ];
+        let list = |mut number: usize| -> Value {
+            let mut list = Vec::new();
+            while number > 0 {
+                list.push(items[number % items.len()].clone());
+                number /= items.len();
+            }
+            json!({"options": list})
+        };
+        for (before, after) in (0..6_usize.pow(3)).map(|number| (list(number), list(215 - number)))
+        {
+            let text = before.to_string();
+            let tree = parse(&text).unwrap();
+            let mut draft = Draft::new(&tree, tree.roots()[0]);
+            reconcile(&mut draft, &[], &before, &after).unwrap();
+            assert_eq!(draft.value(&draft.root()).unwrap(), after, "{before}");
+        }
     }
 
     #[test]
