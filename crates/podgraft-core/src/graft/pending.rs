@@ -18,9 +18,7 @@ use crate::plan::recording::EarlierRun;
 use crate::plan::removal::RemovalResult;
 use crate::plan::{WorkloadPlan, faults_of_kept};
 use crate::policy::PolicyValue;
-use crate::record::{
-    Record, RecordPaths, RecordedValue, note_order, restore_order, restore_order_around,
-};
+use crate::record::{Record, RecordPaths, RecordedValue, note_order, restore_order_around};
 use crate::undo::RecordedObject;
 use crate::verify::is_drafted;
 use crate::yaml::splice::Edit;
@@ -260,7 +258,7 @@ impl<'t> RecordedDocument<'t> {
         let wanted = match problems.iter().any(Diagnostic::is_error) {
             true => DesiredState::Same,
             false => self
-                .wanted(&workload, &planned, is_annotated, earlier.current)
+                .wanted(&workload, &planned, is_annotated, &earlier)
                 .unwrap_or_else(|| {
                     let message = format!("{} has no unambiguous value", workload.title());
                     let problem = Diagnostic::error(Code::Internal, message);
@@ -303,13 +301,14 @@ impl<'t> RecordedDocument<'t> {
         }
     }
 
-    /// Returns the wanted state of a workload with a record. `None` if it has no value that readers agree on.
+    /// Returns the wanted state of a workload with the record of an earlier run. `None` if it has no value that readers
+    /// agree on.
     fn wanted(
         &self,
         workload: &Workload<'_>,
         planned: &WorkloadPlan<'_>,
         is_annotated: bool,
-        current: &RecordedValue<'_>,
+        earlier: &EarlierRun<'_>,
     ) -> Option<DesiredState<'t>> {
         let target = || planned.draft.value(&planned.draft.root());
         if is_base(planned) {
@@ -322,11 +321,9 @@ impl<'t> RecordedDocument<'t> {
         if is_drafted(workload.tree, workload.object.node, &planned.draft) {
             return Some(DesiredState::Same);
         }
-        let (mut target, current) = (target()?, current.whole());
-        match &planned.record {
-            Some(record) => restore_order_around(record, !is_annotated, &mut target, current),
-            None => restore_order(&mut target, current),
-        }
+        let (mut target, current) = (target()?, earlier.current.whole());
+        let record = planned.record.as_ref();
+        restore_order_around(&earlier.record, record, !is_annotated, &mut target, current);
         Some(match is_equal(&target, current) {
             true => DesiredState::Same,
             false => DesiredState::Value(target),

@@ -1,9 +1,9 @@
 //! Handles objects from an API server, with fields that it filled in and that no record mentions.
 
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::path::{identities, is_aligned};
+use super::path::{RecordPaths, escape, identities, is_aligned};
 use super::{Effects, PolicyRecord, RECORD, Record, digest};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
@@ -146,15 +146,117 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
     }
 }
 
-/// Copies what an API server filled in or normalized from `current`, so that this causes no change. Also keeps the
-/// current record if it names the same policies in the same versions, with the same generated objects.
-pub(super) fn adopt_live(target: &mut Value, current: &Value) {
-    adopt("", target, current);
-    let (Some(old), Some(new)) = (record_text(target), record_text(current)) else {
-        return;
-    };
-    if recorded_versions(old).is_some_and(|versions| Some(versions) == recorded_versions(new)) {
-        target["metadata"]["annotations"][RECORD] = Value::String(new.to_owned());
+/// What an API server filled in or normalized in a live object.
+#[derive(Default)]
+pub(super) struct FilledIn<'r> {
+    /// The paths of what the record says that policies added. These are not of the server, also if they are defaults.
+    injected: HashSet<&'r str>,
+    paths: RecordPaths,
+    /// The escaped keys and the identities that lead to the current value.
+    segments: Vec<String>,
+}
+
+impl<'r> FilledIn<'r> {
+    /// What is not in the record of the live object.
+    pub(super) fn beside(record: &'r Record) -> Self {
+        let effects = record.policies.iter().map(|policy| &policy.effects);
+        let injected = effects.flat_map(|effects| effects.added.keys());
+        FilledIn {
+            injected: injected.map(String::as_str).collect(),
+            paths: record.paths(),
+            segments: Vec::new(),
+        }
+    }
+
+    /// Copies it from `current`, so that it causes no change. Also keeps the current record if it names the same policies
+    /// in the same versions, with the same generated objects.
+    pub(super) fn adopt(mut self, target: &mut Value, current: &Value) {
+        self.adopt_value("", target, current);
+        let (Some(old), Some(new)) = (record_text(target), record_text(current)) else {
+            return;
+        };
+        if recorded_versions(old).is_some_and(|versions| Some(versions) == recorded_versions(new)) {
+            target["metadata"]["annotations"][RECORD] = Value::String(new.to_owned());
+        }
+    }
+
+    fn adopt_value(&mut self, key: &str, target: &mut Value, current: &Value) {
+        match (target, current) {
+            (Value::Object(target), Value::Object(fields)) => {
+                self.adopt_fields(key, target, fields);
+            }
+            (Value::Array(target), Value::Array(current)) => {
+                self.adopt_items(key, target, current);
+            }
+            _ => {}
+        }
+    }
+
+    /// Does a step for an entry of the current value.
+    fn within<T>(&mut self, segment: String, step: impl FnOnce(&mut Self) -> T) -> T {
+        self.segments.push(segment);
+        let result = step(self);
+        self.segments.pop();
+        result
+    }
+
+    fn adopt_items(&mut self, key: &str, target: &mut Vec<Value>, current: &[Value]) {
+        let names = is_aligned(key).then(|| {
+            let current_places: HashMap<String, usize> =
+                identities(key, current).into_iter().zip(0..).collect();
+            (identities(key, target), current_places)
+        });
+        for (index, item) in target.iter_mut().enumerate() {
+            let (name, current_index) = match &names {
+                Some((names, places)) => (names[index].clone(), places.get(&names[index]).copied()),
+                None => (index.to_string(), Some(index)),
+            };
+            if let Some(current) = current_index.and_then(|index| current.get(index)) {
+                self.within(name, |inner| inner.adopt_value(key, item, current));
+            }
+        }
+        let is_new = |item: &&Value| is_token_mount(key, item) && !target.contains(item);
+        let mounts: Vec<Value> = current.iter().filter(is_new).cloned().collect();
+        target.extend(mounts);
+    }
+
+    fn adopt_fields(
+        &mut self,
+        key: &str,
+        target: &mut Map<String, Value>,
+        fields: &Map<String, Value>,
+    ) {
+        // Whether a value is a default depends on the target's other fields: a request that was copied from a limit goes
+        // with that limit.
+        let beside = ["image", "limits"]
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), target.get(name)?.clone())));
+        let owner = Value::Object(beside.collect());
+        let is_quantity = |name: &str| {
+            matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor")
+        };
+        for (name, value) in fields {
+            let segment = escape(name).into_owned();
+            match target.get_mut(name) {
+                Some(existing) if is_quantity(name) && quantity::is_same(existing, value) => {
+                    *existing = value.clone()
+                }
+                Some(existing) => {
+                    self.within(segment, |inner| inner.adopt_value(name, existing, value));
+                }
+                None if (is_default(key, name, value, &owner)
+                    || is_token_mount_alone(name, value))
+                    && !self.within(segment, |inner| inner.is_injected()) =>
+                {
+                    drop(target.insert(name.clone(), value.clone()))
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn is_injected(&self) -> bool {
+        !self.injected.is_empty() && self.injected.contains(&*self.paths.write(&self.segments))
     }
 }
 
@@ -170,56 +272,4 @@ fn recorded_versions(record: &str) -> Option<Vec<PolicyRecord>> {
         ..policy
     });
     Some(versions.collect())
-}
-
-fn adopt(key: &str, target: &mut Value, current: &Value) {
-    match (target, current) {
-        (Value::Object(target), Value::Object(fields)) => adopt_fields(key, target, fields),
-        (Value::Array(target), Value::Array(current)) => {
-            let names = is_aligned(key).then(|| {
-                let current_places: HashMap<String, usize> =
-                    identities(key, current).into_iter().zip(0..).collect();
-                (identities(key, target), current_places)
-            });
-            for (index, item) in target.iter_mut().enumerate() {
-                let current_index = match &names {
-                    Some((target_names, current_places)) => {
-                        current_places.get(&target_names[index]).copied()
-                    }
-                    None => Some(index),
-                };
-                if let Some(current) = current_index.and_then(|index| current.get(index)) {
-                    adopt(key, item, current);
-                }
-            }
-            let is_new = |item: &&Value| is_token_mount(key, item) && !target.contains(item);
-            let mounts: Vec<Value> = current.iter().filter(is_new).cloned().collect();
-            target.extend(mounts);
-        }
-        _ => {}
-    }
-}
-
-fn adopt_fields(key: &str, target: &mut Map<String, Value>, fields: &Map<String, Value>) {
-    // Whether a value is a default depends on the target's other fields: a request that was copied from a limit goes
-    // with that limit.
-    let beside = ["image", "limits"]
-        .into_iter()
-        .filter_map(|name| Some((name.to_owned(), target.get(name)?.clone())));
-    let owner = Value::Object(beside.collect());
-    let is_quantity = |name: &str| {
-        matches!(key, "limits" | "requests") || matches!(name, "sizeLimit" | "divisor")
-    };
-    for (name, value) in fields {
-        match target.get_mut(name) {
-            Some(existing) if is_quantity(name) && quantity::is_same(existing, value) => {
-                *existing = value.clone()
-            }
-            Some(existing) => adopt(name, existing, value),
-            None if is_default(key, name, value, &owner) || is_token_mount_alone(name, value) => {
-                drop(target.insert(name.clone(), value.clone()))
-            }
-            None => {}
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::manifest::references::count_filled;
 use crate::yaml::value::is_equal;
 
-use super::live::{adopt_live, is_live};
+use super::live::{FilledIn, is_live};
 use super::path::{RecordPaths, escape, identities, is_aligned};
 use super::renamed::affects;
 use super::{Record, digest};
@@ -14,18 +14,23 @@ use super::{Record, digest};
 /// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
 /// Also keeps what an API server filled in.
 pub(crate) fn restore_order(target: &mut Value, current: &Value) {
-    restore(Arrangement::default(), target, current);
+    restore(Arrangement::default(), FilledIn::default(), target, current);
 }
 
-/// Like [`restore_order`], for a workload with this record, which has the digests of what is planned: items that a policy
-/// injects, and values that it replaces, keep the order inside them. Lists of variables are noted as they are written
-/// where `notes_order`, see [`note_order`].
+/// Like [`restore_order`], for a workload that had the record `earlier`. A default that is in there was not filled in by
+/// the server. `record` has the digests of what is planned: items that a policy injects, and values that it replaces,
+/// keep the order inside them. Lists of variables are noted as they are written where `notes_order`, see [`note_order`].
 pub(crate) fn restore_order_around(
-    record: &Record,
+    earlier: &Record,
+    record: Option<&Record>,
     notes_order: bool,
     target: &mut Value,
     current: &Value,
 ) {
+    let filled_in = FilledIn::beside(earlier);
+    let Some(record) = record else {
+        return restore(Arrangement::default(), filled_in, target, current);
+    };
     let effects = || record.policies.iter().map(|policy| &policy.effects);
     let replaced = effects().flat_map(|effects| effects.replaced.keys());
     let replaced = replaced.filter(|path| !(notes_order && is_list_of_variables(path)));
@@ -35,15 +40,20 @@ pub(crate) fn restore_order_around(
         paths: Some(record.paths()),
         segments: Vec::new(),
     };
-    restore(arrangement, target, current);
+    restore(arrangement, filled_in, target, current);
 }
 
-fn restore(mut arrangement: Arrangement<'_>, target: &mut Value, current: &Value) {
+fn restore(
+    mut arrangement: Arrangement<'_>,
+    filled_in: FilledIn<'_>,
+    target: &mut Value,
+    current: &Value,
+) {
     if !is_equal(target, current) {
         arrangement.value("", target, current);
     }
     if is_live(current) {
-        adopt_live(target, current);
+        filled_in.adopt(target, current);
     }
 }
 

@@ -254,7 +254,7 @@ pub(crate) fn rest_below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
 const USUAL_SEGMENTS: usize = 5;
 
 /// Formats and resolves the paths of a record. Paths below the pod template begin with `pod`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RecordPaths {
     template: Vec<String>,
     /// The same keys, escaped.
