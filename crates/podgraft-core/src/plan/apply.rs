@@ -277,10 +277,8 @@ fn apply_rule<'p, 't>(
         Ok(expanded) => expanded,
         Err(found) => return problems.extend(found),
     };
-    problems.extend(forbidden::refuse(subject, &expanded));
     let checksums = expanded.inject.checksums.iter().cloned();
     applied.checksums.extend(checksums);
-    needs::collect(subject, Some(rule), &expanded, &mut applied.needs);
     match subject.options.ephemeral_containers {
         true => {
             let containers = &expanded.inject.ephemeral_containers;
@@ -292,6 +290,10 @@ fn apply_rule<'p, 't>(
     let draft = Draft::new(subject.workload.tree, subject.workload.object.node);
     let draft = std::mem::replace(&mut planned.draft, draft);
     let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
+    let result = || planner.partial_result();
+    problems.extend(forbidden::refuse(subject, &expanded, result));
+    let needs = needs::of(subject, Some(rule), &expanded, result);
+    applied.needs.extend(needs);
     planned.draft = planner.draft;
     applied.notes.extend(planner.notes);
     applied.is_done |= planner.is_done;

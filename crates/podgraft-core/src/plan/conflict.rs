@@ -54,6 +54,7 @@ impl Planner<'_, '_> {
         if !self.keeps_existing() {
             return Err(self.conflict(part, description, item).into());
         }
+        self.is_partial = true;
         if !self.options.brief {
             let message = format!("kept: {description} of {}", self.workload.title());
             let note = Diagnostic::note(Code::Kept, message);

@@ -19,15 +19,18 @@ impl Planner<'_, '_> {
         container: &Container<'_>,
         item: &PolicyValue,
     ) -> PlanResult {
-        let mut missing = Vec::new();
+        let (mut missing, mut is_partial) = (Vec::new(), false);
         let part = self.container_part(container);
         leaves(&item.value, &mut Vec::new(), &mut |path, value| {
             if part.as_ref().is_none_or(|part| self.is_open(part, path))
                 && !self.is_decided_elsewhere(part.as_ref(), path, value)
             {
                 missing.push((path.to_vec(), value.clone()));
+            } else {
+                is_partial = true;
             }
         });
+        self.is_partial |= is_partial;
         for (path, value) in missing {
             let opened = self.open_container(container)?;
             self.set_leaf(opened, &path, value, order::CONTAINER)?;

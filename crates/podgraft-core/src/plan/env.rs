@@ -64,7 +64,10 @@ impl<'t> Planner<'_, 't> {
             (EnvOp::Remove, _) => self.remove_variables(change),
             (EnvOp::Set, None) => self.add_variable(change, change.entry.item.value.clone()),
             (EnvOp::SetIfAbsent, None) => self.add_if_absent(change),
-            (EnvOp::SetIfAbsent, Some(_)) => Ok(()),
+            (EnvOp::SetIfAbsent, Some(_)) => {
+                self.is_partial = true;
+                Ok(())
+            }
             (EnvOp::Set, Some(variable)) => self.set_variable(change, &variable),
             _ if joins_nothing(change.entry) => Ok(()),
             (EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys, None) => self.add_joined(change),
@@ -246,7 +249,10 @@ impl<'t> Planner<'_, 't> {
     fn add_if_absent(&mut self, change: VariableChange<'_>) -> PlanResult {
         let hidden = self.find_in_sources(change);
         match hidden.map_err(|doubt| self.in_doubt(doubt, change.entry))? {
-            (Some(_), _) => Ok(()),
+            (Some(_), _) => {
+                self.is_partial = true;
+                Ok(())
+            }
             (None, _) => self.add_variable(change, change.entry.item.value.clone()),
         }
     }

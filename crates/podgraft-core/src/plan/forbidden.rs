@@ -1,6 +1,7 @@
 //! Refuses what the user forbids all policies to inject (`--forbid`).
 
 use serde_json::Value;
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use crate::dangers::{self, FoundDanger};
@@ -11,18 +12,22 @@ use crate::policy::Injection;
 use super::RuleContext;
 use super::expand::ExpandedInjection;
 
-/// Returns an error for each forbidden part of a rule's items for this workload.
+/// Returns an error for each forbidden part of a rule's items for this workload. If it lacks some of them, `result` is the
+/// workload with the rule, and what is not in it counts as not injected.
 pub(super) fn refuse(
     subject: RuleContext<'_, '_>,
     expanded: &ExpandedInjection<'_>,
+    result: impl FnOnce() -> Option<Value>,
 ) -> Vec<Diagnostic> {
     if subject.options.forbid.is_empty() {
         return Vec::new();
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
     let title = subject.workload.title();
+    let present = LazyCell::new(|| result().as_ref().map(dangers::find));
+    let is_present = |found: &FoundDanger| present.as_ref().is_none_or(|all| all.contains(found));
     for part in expanded.injects().flat_map(Injection::parts) {
-        let found = dangers::find(&part.value).into_iter();
+        let found = dangers::find(&part.value).into_iter().filter(is_present);
         for problem in found.filter_map(|found| forbidden(subject, &found, &part.at, &title)) {
             if !problems.contains(&problem) {
                 problems.push(problem);

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::change::{Change, ChangeTarget, ContainerItem, Operation, PodItem};
@@ -63,7 +63,7 @@ fn change<'t>(
         inject: Cow::Owned(inject),
         of_containers: Vec::new(),
     };
-    let refused = forbidden::refuse(subject, &expanded);
+    let refused = forbidden::refuse(subject, &expanded, || None);
     if !refused.is_empty() {
         return failed(subject.policy, refused, planned);
     }
@@ -74,8 +74,7 @@ fn change<'t>(
         let problem = refusal_diagnostic(&refusal, subject.workload);
         return failed(subject.policy, vec![problem], planned);
     }
-    let mut found = BTreeSet::new();
-    needs::collect(subject, None, &expanded, &mut found);
+    let found = needs::of(subject, None, &expanded, || None);
     needs::add_needs(subject, found, &[], planned);
     planned.diagnostics.extend(diagnostics_of(subject, remarks));
     let faults = new_faults(subject, &old, planned);

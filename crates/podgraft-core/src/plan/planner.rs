@@ -1,6 +1,7 @@
 //! Plans one rule of a policy on one workload: the order of the steps, and how all of them access the draft.
 
 use foldhash::HashSet;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Deref;
@@ -68,6 +69,8 @@ pub(super) struct Planner<'c, 't> {
     pub changed_nodes: OnceCell<HashSet<NodeId>>,
     /// Whether the rule changed anything.
     pub is_done: bool,
+    /// Whether the workload keeps what it has in place of something that the rule states.
+    pub is_partial: bool,
     /// The changes; empty unless the run reports details.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
@@ -105,6 +108,7 @@ impl<'c, 't> Planner<'c, 't> {
             last_found: Cell::new(0),
             changed_nodes: OnceCell::new(),
             is_done: false,
+            is_partial: false,
             done: vec![],
             problems: vec![],
             growth: PatchGrowth::default(),
@@ -140,6 +144,19 @@ impl<'c, 't> Planner<'c, 't> {
         self.patches();
         self.check_result();
         self
+    }
+
+    /// The workload with the rule, where it may lack some of what the rule states. `None` if all of it is there, or if that
+    /// cannot be seen in the workload: patches and joined texts are parts of values, and ephemeral containers go elsewhere.
+    pub(super) fn partial_result(&self) -> Option<Value> {
+        let is_visible = |inject: &Injection| {
+            let joins = inject.env.iter().any(|change| change.op.joins());
+            !joins && inject.patches.is_empty() && inject.ephemeral_containers.is_empty()
+        };
+        let is_partial = self.is_partial && self.expanded.injects().all(is_visible);
+        is_partial
+            .then(|| self.draft.value(&self.draft.root()))
+            .flatten()
     }
 
     /// The pod's QoS class before anything is added. `None` if nothing that the rule adds can change it, or nothing is

@@ -35,7 +35,7 @@ impl Planner<'_, '_> {
     }
 
     pub(super) fn pod_defaults(&mut self, item: &PolicyValue) -> PlanResult {
-        let mut missing = Vec::new();
+        let (mut missing, mut is_partial) = (Vec::new(), false);
         let part = self.draft.get(&self.pod_spec_part(), "securityContext");
         let is_windows = self.is_for_windows();
         let is_root = self.user_of(part.as_ref()).as_deref() == Some("0")
@@ -52,8 +52,11 @@ impl Planner<'_, '_> {
                 && !(is_not_root && path == ["runAsUser"] && *value == 0)
             {
                 missing.push((path.to_vec(), value.clone()));
+            } else {
+                is_partial = true;
             }
         });
+        self.is_partial |= is_partial;
         for (path, value) in missing {
             let pod_spec = self.open_pod_spec()?;
             let full: Vec<String> = std::iter::once("securityContext".to_owned())

@@ -15,7 +15,7 @@ pub fn needs_of(policy: &Policy) -> BTreeSet<Need> {
     let mut needs = BTreeSet::new();
     parts_of(policy)
         .iter()
-        .for_each(|part| add_part(part, &mut needs));
+        .for_each(|part| needs.extend(needs_in(&part.value)));
     let generated: Vec<&Value> = policy
         .generate
         .iter()
@@ -37,14 +37,15 @@ impl Injection {
     /// What this needs in a workload, or in running pods (then ephemeral containers count too). Names of objects have
     /// no namespace yet.
     pub fn needs(&self, in_running_pods: bool) -> BTreeSet<Need> {
-        let mut needs = BTreeSet::new();
         let parts = if in_running_pods {
             self.parts()
         } else {
             self.parts_of_workload()
         };
-        parts.iter().for_each(|part| add_part(part, &mut needs));
-        needs
+        parts
+            .iter()
+            .flat_map(|part| needs_in(&part.value))
+            .collect()
     }
 }
 
@@ -56,15 +57,18 @@ impl Rule {
     }
 }
 
-fn add_part(part: &PolicyValue, needs: &mut BTreeSet<Need>) {
-    add(&part.value, "", needs);
-    let privileges = dangers::find(&part.value)
+/// What a part of a workload needs. Names of objects have no namespace.
+pub(crate) fn needs_in(value: &Value) -> BTreeSet<Need> {
+    let mut needs = BTreeSet::new();
+    add(value, "", &mut needs);
+    let privileges = dangers::find(value)
         .into_iter()
         .filter(|found| found.danger.is_privilege());
     needs.extend(privileges.map(|FoundDanger { danger, excerpt }| Need {
         detail: Some(excerpt),
         ..Need::of(NeedKind::Privilege, danger.name())
     }));
+    needs
 }
 
 /// Walks a value and adds its needs. `parent` is the key that leads to `value`; lists do not change it.
