@@ -425,6 +425,34 @@ impl fmt::Display for ContainerItem {
     }
 }
 
+/// What is left of the changes of one policy where it removes a thing and has added it before, or adds it again.
+pub(crate) fn net(mut changes: Vec<Change>) -> Vec<Change> {
+    let removed = changes
+        .iter()
+        .filter(|change| change.operation == Operation::Remove);
+    let removed: Vec<ChangeTarget> = removed.map(|change| change.target.clone()).collect();
+    for target in removed {
+        let is_of_target = |change: &Change| change.target == target;
+        let Some(first) = changes.iter().position(is_of_target) else {
+            continue;
+        };
+        let last = changes.iter().rposition(is_of_target).unwrap_or(first);
+        let was_there = changes[first].operation != Operation::Add;
+        let is_there = changes[last].operation != Operation::Remove;
+        changes[first].operation = match (was_there, is_there) {
+            (true, true) => Operation::Replace,
+            (false, _) => Operation::Add,
+            (true, false) => Operation::Remove,
+        };
+        let mut index = 0..;
+        changes.retain(|change| {
+            let is_first = index.next() == Some(first);
+            !is_of_target(change) || is_first && (was_there || is_there)
+        });
+    }
+    changes
+}
+
 /// Lists changes: `volume agent, app: mount /agent`.
 pub(crate) fn list(changes: &[Change]) -> String {
     let words = changes.iter().map(|change| match change.kind() {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use crate::change::{Change, ChangeTarget, Operation};
+use crate::change::{Change, ChangeTarget, Operation, net};
 use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::inventory::written_name;
 use crate::manifest::pod::Container;
@@ -158,7 +158,7 @@ pub(super) fn apply<'t>(
         planned.companions.push(companion);
     }
     match applied.is_done {
-        true => Outcome::Injected(applied.done),
+        true => Outcome::Injected(net(applied.done)),
         false => Outcome::UpToDate,
     }
 }
