@@ -100,8 +100,11 @@ pub fn render(
         api_version: "podgraft.dev/v1alpha1",
         kind: "Report",
         verdict,
-        totals: totals(files),
-        files: files.iter().map(file).collect(),
+        totals: totals(files, verdict),
+        files: files
+            .iter()
+            .map(|reported| file(reported, verdict))
+            .collect(),
         metrics_endpoints: metrics_endpoints(files),
         needs: as_data(&needs),
         diagnostics: diagnostics.iter().map(problem).collect(),
@@ -114,8 +117,13 @@ pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
     wording::json(problem(diagnostic).to_string())
 }
 
-fn totals(files: &[ReportedFile<'_>]) -> Value {
-    let statuses = statuses(files);
+/// The number of workloads by status. A refused run leaves alone what would change.
+fn totals(files: &[ReportedFile<'_>], verdict: RunVerdict) -> Value {
+    let mut statuses = statuses(files);
+    if verdict == RunVerdict::Refused {
+        let changing = statuses.iter_mut().filter(|status| status.is_change());
+        changing.for_each(|status| *status = WorkloadStatus::Failed);
+    }
     let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
     json!({
         "workloads": statuses.len(),
@@ -128,20 +136,21 @@ fn totals(files: &[ReportedFile<'_>]) -> Value {
     })
 }
 
-fn file<'a>(file: &ReportedFile<'a>) -> FileJson<'a> {
+fn file<'a>(file: &ReportedFile<'a>, verdict: RunVerdict) -> FileJson<'a> {
+    let workloads = file.report.input_workloads();
     FileJson {
         file: file.name,
-        changed: !file.report.edits.is_empty(),
+        changed: verdict == RunVerdict::Succeeded && !file.report.edits.is_empty(),
         documents: file.report.documents,
         objects: file.report.objects,
-        workloads: file.report.input_workloads().map(workload).collect(),
+        workloads: workloads.map(|found| workload(found, verdict)).collect(),
     }
 }
 
-fn workload(workload: &WorkloadReport) -> WorkloadJson<'_> {
+fn workload(workload: &WorkloadReport, verdict: RunVerdict) -> WorkloadJson<'_> {
     WorkloadJson {
         head: WorkloadHeader::of(workload),
-        changed: workload.is_changed(),
+        changed: verdict == RunVerdict::Succeeded && workload.is_changed(),
         policies: workload.policies.iter().map(policy).collect(),
     }
 }
