@@ -224,6 +224,10 @@ fn pending_changes(policy_report: &PolicyReport) -> Option<String> {
     });
     let changes = in_sentence(changes);
     Some(match (policy_report.is_older, cause) {
+        // Whichever of the two was given another weight.
+        (_, Some(RecordCause::MovedBefore(other))) => {
+            format!("{policy} now applies before {other}")
+        }
         (_, Some(RecordCause::Version)) => {
             format!("injected by a different version of {policy}, with the same result")
         }
