@@ -12,13 +12,46 @@ use crate::outcome::ReportedFile;
 pub fn render(files: &[ReportedFile<'_>]) -> String {
     let reviews = reviewed(files, GroupBy::Nothing);
     let mut log = SarifLog::default();
+    let mut hunks: Vec<HunkOf<'_, '_>> = Vec::new();
     for review in &reviews {
-        for hunk in &review.hunks {
-            let policies = hunk.policies.join(", ");
-            log.push(rule(&policies), &result(review, hunk, &policies));
+        hunks.extend(review.hunks.iter().map(|hunk| (review, hunk)));
+    }
+    for (index, &(review, hunk)) in hunks.iter().enumerate() {
+        let policies = hunk.policies.join(", ");
+        let mut result = result(review, hunk, &policies);
+        // One fix would undo the other.
+        let neighbours = [index.checked_sub(1), Some(index + 1)]
+            .into_iter()
+            .flatten();
+        let mut neighbours = neighbours.filter_map(|index| hunks.get(index));
+        if neighbours.any(|neighbour| have_common_line((review, hunk), *neighbour)) {
+            result.replacements.clear();
         }
+        log.push(rule(&policies), &result);
     }
     log.render()
+}
+
+/// A hunk, and the workload that it is of.
+type HunkOf<'r, 'a> = (&'r ReviewedWorkload<'a>, &'r Hunk<'a>);
+
+/// Whether two hunks change the same line, as those of workloads on one line do.
+fn have_common_line(one: HunkOf<'_, '_>, other: HunkOf<'_, '_>) -> bool {
+    let pair = removed_lines(one.1).zip(removed_lines(other.1));
+    let is_common = pair.is_some_and(|((first, last), (other_first, other_last))| {
+        first <= other_last && other_first <= last
+    });
+    is_common && one.0.file == other.0.file
+}
+
+/// The first and the last removed line.
+fn removed_lines(hunk: &Hunk<'_>) -> Option<(usize, usize)> {
+    let removed = hunk
+        .changed_lines()
+        .filter(|(sign, _)| *sign == LineSign::Removed);
+    let mut numbers = removed.map(|(_, number)| number);
+    let first = numbers.next()?;
+    Some((first, numbers.last().unwrap_or(first)))
 }
 
 fn rule(policies: &str) -> SarifRule {
