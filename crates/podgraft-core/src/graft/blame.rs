@@ -60,6 +60,11 @@ fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<Stri
     String::from_utf8(splice_part(text.as_bytes(), &part, edits)).ok()
 }
 
+/// A line without its line end, which the last one of a file may lack until something follows.
+fn body(line: &str) -> &str {
+    line.trim_end_matches(['\r', '\n'])
+}
+
 /// A line of the current text, with its origin and the policies that wrote it.
 #[derive(Clone)]
 struct BlameLine {
@@ -68,6 +73,19 @@ struct BlameLine {
     origin: Option<usize>,
     /// The policies that wrote it or a part of it.
     policies: Vec<usize>,
+}
+
+impl BlameLine {
+    /// The same line in the next text. There it may have a line end that the file lacks.
+    fn with_end_of(&self, text: &str, policies: &[usize]) -> Self {
+        let is_ended = self.origin.is_some() && self.text != text;
+        let ended_by = if is_ended { policies } else { &[] };
+        BlameLine {
+            text: text.to_owned(),
+            origin: self.origin,
+            policies: [&self.policies, ended_by].concat(),
+        }
+    }
 }
 
 struct Blame {
@@ -91,14 +109,16 @@ impl Blame {
 
     /// Moves on to the next text, which these policies wrote.
     fn advance(&mut self, new: &str, policies: &[usize]) {
-        let old: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let new: Vec<&str> = new.split_inclusive('\n').collect();
-        let ops = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
+        let old_bodies: Vec<&str> = self.lines.iter().map(|line| body(&line.text)).collect();
+        let bodies: Vec<&str> = new.iter().map(|line| body(line)).collect();
+        let ops = similar::capture_diff_slices(Algorithm::Myers, &old_bodies, &bodies);
         let mut lines: Vec<BlameLine> = Vec::with_capacity(new.len());
         for op in ops {
             let (before, after) = (op.old_range(), op.new_range());
             if matches!(op, DiffOp::Equal { .. }) {
-                lines.extend(self.lines[before].iter().cloned());
+                let pairs = self.lines[before].iter().zip(&new[after]);
+                lines.extend(pairs.map(|(line, text)| line.with_end_of(text, policies)));
                 continue;
             }
             for origin in self.lines[before.clone()]
