@@ -33,6 +33,7 @@ use super::objects::{ObjectClass, OtherObject};
 use super::prune::generated;
 use super::record_refusals::without_record;
 use super::recorded::{OffsetMap, RecordedDocument};
+use super::records::drop_kept_defaults;
 use super::refusals::{refuse_pod, refuse_workload};
 
 /// A workload with its desired state, and the edits of its text when they are written.
@@ -266,6 +267,9 @@ impl<'t> RecordedDocument<'t> {
                     DesiredState::Same
                 }),
         };
+        if let DesiredState::Value(written) = &wanted {
+            drop_kept_defaults(&mut planned, written, &workload);
+        }
         if !is_annotated {
             note_written(&mut planned, &wanted, earlier.current, &workload);
         }

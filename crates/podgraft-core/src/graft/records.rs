@@ -1,18 +1,20 @@
 //! Reads the records of a document's workloads, from annotations or the lock file, and reports what changes in them.
 
 use memchr::memmem;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::OnceLock;
 
-use crate::change::{Change, RecordCause};
+use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::diagnostic::{Diagnosed, unless};
 use crate::manifest::object::{DocumentContent, Object, objects_in};
 use crate::manifest::pod::Workload;
 use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
+use crate::plan::WorkloadPlan;
 use crate::record::lock::{Lock, MarkedWorkload, RecordSearch};
-use crate::record::{MARKER, Record, RecordError, RecordedValue};
+use crate::record::{MARKER, Record, RecordError, RecordPaths, RecordedValue};
 use crate::source::Source;
 use crate::undo::{RecordedObject, locked_record, read_record};
 use crate::yaml::parse::parse;
@@ -305,5 +307,30 @@ fn note(reports: &mut Vec<PolicyReport>, policy: &str, cause: RecordCause) {
         Some(_) => {}
         // A policy that is not given in this run.
         None => reports.push(PolicyReport::of(policy, outcome)),
+    }
+}
+
+/// Drops the removal of what stays: the default of an API server, which would fill it in again.
+pub(super) fn drop_kept_defaults(
+    planned: &mut WorkloadPlan<'_>,
+    written: &Value,
+    workload: &Workload<'_>,
+) {
+    let paths = RecordPaths::of(&workload.pod_kind.path);
+    for report in &mut planned.policies {
+        let record = planned.record.as_ref();
+        let record = record.and_then(|record| record.policy(&report.policy));
+        let (Some(record), Outcome::Injected(changes)) = (record, &mut report.outcome) else {
+            continue;
+        };
+        let removed = record.effects.removed.keys();
+        let kept = removed.filter(|path| paths.get(written, path).is_some());
+        let kept: Vec<ChangeTarget> = kept.map(|path| ChangeTarget::from_path(path)).collect();
+        changes.retain(|change| {
+            change.operation != Operation::Remove || !kept.contains(&change.target)
+        });
+        if changes.is_empty() {
+            report.outcome = Outcome::UpToDate;
+        }
     }
 }
