@@ -6,58 +6,97 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp};
 
 use crate::edit::{TextCache, lower};
+use crate::manifest::pod::Workload;
 use crate::outcome::Author;
 use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice_part};
-use crate::yaml::tree::NodeId;
 
-/// The draft of a workload after one policy, with the index of that policy.
-pub(super) type PolicyStep<'t> = (usize, Draft<'t>);
-
-/// Returns the authors of each edit. `None` if at most one policy changed the workload, or if the authors cannot be
-/// determined.
-pub(super) fn authors(
-    text: &str,
-    object: NodeId,
-    steps: &[PolicyStep<'_>],
-    edits: &[Edit],
-) -> Option<Vec<Vec<Author>>> {
-    let (first, last) = (edits.first()?, edits.last()?);
-    if steps.len() < 2 {
-        return None;
-    }
-    let start = text[..first.at.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[last.at.end..]
-        .find('\n')
-        .map_or(text.len(), |at| last.at.end + at + 1);
-    let mut blame = Blame::new(&text[start..end]);
-    for (policy, draft) in steps {
-        let step_edits = lower(draft, object, &mut TextCache::default()).ok()?;
-        let new = spliced_within(text, start..end, &step_edits)?;
-        blame.advance(&new, &[*policy]);
-    }
-    // What the final edits change beyond the last step cannot be attributed to one policy.
-    let all_policies: Vec<usize> = steps.iter().map(|(policy, _)| *policy).collect();
-    let new = spliced_within(text, start..end, edits)?;
-    blame.advance(&new, &all_policies);
-    let (mut moved, mut authors) = (0, Vec::with_capacity(edits.len()));
-    for edit in edits {
-        let old = edit.at.start - start..edit.at.end - start;
-        let at = old.start.saturating_add_signed(moved);
-        moved += edit.text.len() as isize - old.len() as isize;
-        let remover = blame.remover_of(&text[start..end], &old).into_iter();
-        authors.push(remover.chain(blame.authors_of(at, &edit.text)).collect());
-    }
-    Some(authors)
+/// The policies that wrote the lines of a planned workload.
+pub(super) struct PlanBlame {
+    blame: Blame,
+    /// Where the first text begins in the input. `None` if it is not of the input, but of the workload without what an
+    /// earlier run injected.
+    start: Option<usize>,
 }
 
-/// Returns a part of the text with the edits applied. `None` if an edit is outside of the part.
-fn spliced_within(text: &str, part: Range<usize>, edits: &[Edit]) -> Option<String> {
-    let is_inside = |edit: &Edit| part.start <= edit.at.start && edit.at.end <= part.end;
-    if !edits.iter().all(is_inside) {
-        return None;
+impl PlanBlame {
+    /// Follows the lines from policy to policy: `steps` has the draft of the workload after each of them, with the index of
+    /// the policy. `None` if there are less than two, or if a text cannot be determined.
+    pub(super) fn of(
+        workload: &Workload<'_>,
+        steps: &[(usize, Draft<'_>)],
+        is_input: bool,
+    ) -> Option<Self> {
+        if steps.len() < 2 {
+            return None;
+        }
+        let text = workload.source.text;
+        let lower = |draft| lower(draft, workload.object.node, &mut TextCache::default()).ok();
+        let edits: Option<Vec<Vec<Edit>>> = steps.iter().map(|(_, draft)| lower(draft)).collect();
+        let edits = edits?;
+        let part = part_of(workload, edits.iter().flatten());
+        let mut blame = Blame::new(&text[part.clone()]);
+        for ((policy, _), edits) in steps.iter().zip(&edits) {
+            blame.advance(&spliced(text, &part, edits)?, &[*policy]);
+        }
+        let start = is_input.then_some(part.start);
+        Some(PlanBlame { blame, start })
     }
-    String::from_utf8(splice_part(text.as_bytes(), &part, edits)).ok()
+
+    /// Returns the authors of each edit of the workload's text. What the edits change beyond the plan may be of each of
+    /// `policies`. `None` if the authors cannot be determined.
+    pub(super) fn authors(
+        &self,
+        workload: &Workload<'_>,
+        edits: &[Edit],
+        policies: &[usize],
+    ) -> Option<Vec<Vec<Author>>> {
+        let text = workload.source.text;
+        let part = part_of(workload, edits.iter());
+        let mut blame = self.blame.clone();
+        blame.advance(&spliced(text, &part, edits)?, policies);
+        let (mut moved, mut authors) = (0, Vec::with_capacity(edits.len()));
+        for edit in edits {
+            let at = (edit.at.start - part.start).saturating_add_signed(moved);
+            moved += edit.text.len() as isize - edit.at.len() as isize;
+            let removers = match self.start {
+                Some(start) => blame.removers_of(&text[start..], &edit.at, start),
+                // A line without another one in its place.
+                None if lines_in(&text[edit.at.clone()]) > lines_in(&edit.text) => {
+                    Some(policies.to_vec())
+                }
+                None => None,
+            };
+            let remover = removers.map(|policies| Author {
+                bytes: 0..0,
+                policies,
+            });
+            let writers = blame.authors_of(at, &edit.text);
+            authors.push(remover.into_iter().chain(writers).collect());
+        }
+        Some(authors)
+    }
+}
+
+/// The lines of a workload, and those of its edits.
+fn part_of<'e>(workload: &Workload<'_>, edits: impl Iterator<Item = &'e Edit>) -> Range<usize> {
+    let text = workload.source.text;
+    let mut part = workload.tree.span(workload.object.node);
+    for edit in edits {
+        part = part.start.min(edit.at.start)..part.end.max(edit.at.end);
+    }
+    let start = text[..part.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[part.end..].find('\n');
+    start..end.map_or(text.len(), |at| part.end + at + 1)
+}
+
+/// Returns a part of the text with the edits applied.
+fn spliced(text: &str, part: &Range<usize>, edits: &[Edit]) -> Option<String> {
+    String::from_utf8(splice_part(text.as_bytes(), part, edits)).ok()
+}
+
+fn lines_in(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// A line without its line end, which the last one of a file may lack until something follows.
@@ -88,6 +127,7 @@ impl BlameLine {
     }
 }
 
+#[derive(Clone)]
 struct Blame {
     lines: Vec<BlameLine>,
     /// For each line of the first text, the policies that removed or changed it.
@@ -164,13 +204,15 @@ impl Blame {
         authors
     }
 
-    /// Returns the policies that removed or changed a range of the first text. `None` for an empty range.
-    fn remover_of(&self, first: &str, range: &Range<usize>) -> Option<Author> {
-        if range.is_empty() {
+    /// Returns the policies that removed or changed a range of the first text, which begins at offset `start`. `None` for an
+    /// empty range.
+    fn removers_of(&self, first: &str, range: &Range<usize>, start: usize) -> Option<Vec<usize>> {
+        if range.is_empty() || range.start < start {
             return None;
         }
         // Bytes, because the last one may be inside of a character.
-        let line_of = |at: usize| memchr::memchr_iter(b'\n', &first.as_bytes()[..at]).count();
+        let bytes = first.as_bytes();
+        let line_of = |at: usize| memchr::memchr_iter(b'\n', &bytes[..at - start]).count();
         let lines = line_of(range.start)..=line_of(range.end - 1);
         let mut policies: Vec<usize> = lines
             .filter_map(|line| self.removed_by.get(line))
@@ -179,9 +221,6 @@ impl Blame {
             .collect();
         policies.sort_unstable();
         policies.dedup();
-        Some(Author {
-            bytes: 0..0,
-            policies,
-        })
+        Some(policies)
     }
 }

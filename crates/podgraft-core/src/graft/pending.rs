@@ -26,7 +26,7 @@ use crate::yaml::tree::Tree;
 use crate::yaml::value::is_equal;
 
 use super::adopt::not_adopted;
-use super::blame::PolicyStep;
+use super::blame::PlanBlame;
 use super::changed_file::InputOffsets;
 use super::dangling_mounts::dangling_mounts;
 use super::objects::{ObjectClass, OtherObject};
@@ -42,7 +42,7 @@ pub(super) struct PendingWorkload<'t> {
     pub policies: Vec<PolicyReport>,
     pub wanted: DesiredState<'t>,
     /// What the plan holds beside the workload; `None` if the workload is left alone.
-    pub beside: Option<PlannedExtras<'t>>,
+    pub beside: Option<PlannedExtras>,
     pub metrics_port: Option<u16>,
     pub problems: Vec<Diagnostic>,
     /// Byte ranges are those of the document.
@@ -64,7 +64,7 @@ pub(super) enum DesiredState<'t> {
 }
 
 /// What a plan holds beside the workload itself.
-pub(super) struct PlannedExtras<'t> {
+pub(super) struct PlannedExtras {
     pub record: Option<Record>,
     /// The record goes into an annotation, not into the lock file.
     pub is_annotated: bool,
@@ -73,7 +73,8 @@ pub(super) struct PlannedExtras<'t> {
     pub companions: Vec<GeneratedObject>,
     pub ephemeral_containers: Vec<Value>,
     pub needs: RunNeeds,
-    pub steps: Vec<PolicyStep<'t>>,
+    /// `None` unless the options ask for authors and several policies change the workload.
+    pub blame: Option<PlanBlame>,
 }
 
 /// The plans for all objects of a document, and their edits when they are written.
@@ -223,7 +224,7 @@ impl<'t> RecordedDocument<'t> {
             problems: self.of_workload(problems, &workload),
             metrics_port: self.metrics_port(&workload, &planned.draft),
             beside: Some(PlannedExtras {
-                steps: std::mem::take(&mut planned.steps),
+                blame: PlanBlame::of(&workload, &planned.steps, true),
                 ..beside(&mut planned, is_annotated)
             }),
             wanted: match planned.draft.is_changed() {
@@ -267,8 +268,10 @@ impl<'t> RecordedDocument<'t> {
                     DesiredState::Same
                 }),
         };
+        let mut blame = None;
         if let DesiredState::Value(written) = &wanted {
             drop_kept_defaults(&mut planned, written, &workload);
+            blame = PlanBlame::of(base, &planned.steps, false);
         }
         if !is_annotated {
             note_written(&mut planned, &wanted, earlier.current, &workload);
@@ -277,7 +280,10 @@ impl<'t> RecordedDocument<'t> {
             problems,
             wanted,
             metrics_port: self.metrics_port(base, &planned.draft),
-            beside: Some(beside(&mut planned, is_annotated)),
+            beside: Some(PlannedExtras {
+                blame,
+                ..beside(&mut planned, is_annotated)
+            }),
             ..PendingWorkload::unchanged(workload, planned.policies)
         }
     }
@@ -391,7 +397,7 @@ impl<'t> RecordedDocument<'t> {
     }
 }
 
-fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtras<'t> {
+fn beside(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtras {
     let item = |item: PolicyValue| (*item.value).clone();
     let locked = planned.record.as_ref().filter(|_| !is_annotated);
     let joined_values = locked.map(|record| joined_values(&planned.draft, record));
@@ -403,7 +409,7 @@ fn beside<'t>(planned: &mut WorkloadPlan<'_>, is_annotated: bool) -> PlannedExtr
         companions: std::mem::take(&mut planned.companions),
         ephemeral_containers: ephemeral_containers.into_iter().map(item).collect(),
         needs: std::mem::take(&mut planned.needs),
-        steps: Vec::new(),
+        blame: None,
     }
 }
 

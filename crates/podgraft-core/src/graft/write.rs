@@ -12,7 +12,6 @@ use crate::plan::{self, refusal_diagnostic};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::NodeId;
 
-use super::blame::authors;
 use super::pending::{DesiredState, PendingWorkload, Plan};
 use super::recorded::RecordedDocument;
 
@@ -49,12 +48,15 @@ impl<'t> RecordedDocument<'t> {
             Cow::Owned(draft) => Some(draft),
             Cow::Borrowed(_) => None,
         };
+        // The text of a record in an annotation is no policy's.
+        let planned = pending.beside.as_ref();
+        let planned = planned.filter(|planned| planned.record.is_none() || !planned.is_annotated);
+        if let Some(blame) = planned.and_then(|planned| planned.blame.as_ref()) {
+            let policies: Vec<usize> = (0..pending.policies.len()).collect();
+            let authors = blame.authors(workload, &edits, &policies);
+            pending.authors = authors.unwrap_or_default();
+        }
         if let (Some(planned), DesiredState::Draft(draft)) = (&pending.beside, &pending.wanted) {
-            // The text of a record in an annotation is no policy's.
-            if planned.record.is_none() || !planned.is_annotated {
-                let authors = authors(workload.source.text, node, &planned.steps, &edits);
-                pending.authors = authors.unwrap_or_default();
-            }
             // With a record, the next run strips the workload before it plans again, so the policies see their own
             // output only without one.
             if planned.record.is_none() && !self.setting.options.is_recorded_when_written() {

@@ -233,20 +233,18 @@ fn authors_of<'a>(
         .flat_map(|author| author.policies.iter().copied())
 }
 
-/// The names of policies by index, without duplicates, in the order in which they apply; those of all policies that
-/// changed the workload if there are none.
+/// The names of policies by index, without duplicates, in the order in which they apply. Only of those that changed the
+/// workload, and of all these if there are none.
 fn names(workload: &WorkloadReport, policies: impl Iterator<Item = usize>) -> Vec<&str> {
     let places: BTreeSet<usize> = policies.collect();
-    let found = places
-        .into_iter()
-        .filter_map(|place| workload.policies.get(place));
-    let names: Vec<&str> = found.map(|policy| &*policy.policy).collect();
+    let policies = workload.policies.iter().enumerate();
+    let changing = policies.filter(|(_, policy)| policy.changes().is_some());
+    let found = changing.clone().filter(|(place, _)| places.contains(place));
+    let names: Vec<&str> = found.map(|(_, policy)| &*policy.policy).collect();
     if !names.is_empty() {
         return names;
     }
-    let policies = workload.policies.iter();
-    let changing = policies.filter(|policy| policy.changes().is_some());
-    changing.map(|policy| &*policy.policy).collect()
+    changing.map(|(_, policy)| &*policy.policy).collect()
 }
 
 /// The policies that made some changes of a workload; all policies that changed it if that is not known. `first` is the
