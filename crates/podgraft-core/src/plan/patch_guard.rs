@@ -3,11 +3,12 @@
 use serde_json::Value;
 use std::borrow::Cow;
 
+use crate::change::ChangeTarget;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PatchEntry;
 use crate::policy::objects::schema_of;
 use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
-use crate::record::RECORD;
+use crate::record::{RECORD, aligned_lists, below, identity_of_item};
 use crate::yaml::tree::NodeId;
 
 use super::draft::DraftValue;
@@ -38,6 +39,14 @@ pub(super) struct ProtectedParts {
     texts: [Option<String>; 7],
 }
 
+/// An item of another list that a policy of this run added.
+#[derive(PartialEq)]
+pub(super) struct InjectedItem {
+    /// As a record names it.
+    path: String,
+    value: Value,
+}
+
 /// A container or volume: its name, its node in the input, and, if a policy of this run added it, its value.
 #[derive(PartialEq)]
 struct ProtectedItem {
@@ -62,6 +71,36 @@ impl<'t> Planner<'_, 't> {
                 .map(|text| text.into_owned())
         });
         ProtectedParts { items, texts }
+    }
+
+    /// The items that policies of this run added to lists of the pod and of the manifest's containers.
+    pub(super) fn injected_items(&self) -> Vec<InjectedItem> {
+        let mut holders = vec![("pod/spec".to_owned(), self.pod_spec_part())];
+        for list in ["containers", "initContainers"] {
+            let containers = self.pod_items(list).into_iter();
+            let in_manifest = containers.filter(|(part, _)| self.draft.origin(part).is_some());
+            holders.extend(in_manifest.map(|(part, name)| {
+                let name = name.unwrap_or_default();
+                (below(&format!("pod/spec/{list}"), &name), part)
+            }));
+        }
+        let mut found = Vec::new();
+        for (path, holder) in &holders {
+            let lists = aligned_lists().filter(|key| LISTS.iter().all(|(list, _)| list != key));
+            for key in lists {
+                let list = self.draft.get(holder, key);
+                let items = list.map(|list| self.draft.items(&list)).unwrap_or_default();
+                let added = items
+                    .iter()
+                    .filter(|item| self.draft.origin(item).is_none());
+                found.extend(added.filter_map(|item| {
+                    let value = self.draft.value(item)?;
+                    let path = format!("{path}/{key}/{}", identity_of_item(key, &value));
+                    Some(InjectedItem { path, value })
+                }));
+            }
+        }
+        found
     }
 
     fn protected(&self, part: &DraftValue, name: Option<Cow<'_, str>>) -> ProtectedItem {
@@ -118,6 +157,26 @@ impl<'t> Planner<'_, 't> {
             return Err(problem.help(help).into());
         }
         Ok(())
+    }
+
+    /// Refuses a patch that removes or changes items that policies added before the patches of the rule.
+    pub(super) fn refuse_lost_items(
+        &self,
+        injected: &[InjectedItem],
+        entry: &PatchEntry,
+    ) -> PlanResult {
+        let present = self.injected_items();
+        let Some(lost) = injected.iter().find(|item| !present.contains(item)) else {
+            return Ok(());
+        };
+        let message = format!(
+            "a patch must not remove or change `{}`, which a policy of this run injects",
+            ChangeTarget::from_path(&lost.path)
+        );
+        let help = "expressions see the pod before all policies: add single items (`/env/-`) instead of \
+                    writing the whole list, or make the change where the item is injected";
+        let problem = self.problem(Code::BadPatch, message, &entry.item);
+        Err(problem.help(help).into())
     }
 
     /// The faults of the draft: what an API server would refuse.

@@ -11,6 +11,7 @@ use crate::manifest::pod::Container;
 use crate::policy::{PatchEntry, PatchScope};
 
 use super::draft::{DraftValue, OpenId, OpenedCollection};
+use super::patch_guard::InjectedItem;
 use super::patch_limits::{GrowthError, PatchGrowth};
 use super::planner::{PlanError, PlanResult, Planner};
 use super::{order, reconcile};
@@ -74,8 +75,9 @@ impl<'c, 't> Planner<'c, 't> {
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;
         }
+        let injected = self.injected_items();
         for job in self.patch_jobs() {
-            self.attempt(|planner| planner.patch(&job));
+            self.attempt(|planner| planner.patch(&job, &injected));
         }
     }
 
@@ -102,7 +104,7 @@ impl<'c, 't> Planner<'c, 't> {
     }
 
     /// Applies all operations of a patch, or none.
-    fn patch(&mut self, job: &PatchJob<'_>) -> PlanResult {
+    fn patch(&mut self, job: &PatchJob<'_>, injected: &[InjectedItem]) -> PlanResult {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
         let done = match self.carry_out(job) {
@@ -123,6 +125,7 @@ impl<'c, 't> Planner<'c, 't> {
         };
         let allowed = self
             .check_identity(&identity, job.entry)
+            .and_then(|()| self.refuse_lost_items(injected, job.entry))
             .and_then(|()| self.refuse_not_idempotent(job, growth))
             .and_then(|()| self.refuse_new_faults(&faults, job.entry));
         if allowed.is_err() {

@@ -19,8 +19,9 @@ pub use joined_text::JoinHint;
 pub(crate) use joined_text::{ORIGINAL, has_token, without};
 pub(crate) use order::{note_order, restore_order, restore_order_around};
 pub(crate) use path::{
-    NamePlaces, as_stated, below, escape, identity_of_item, identity_of_name, is_aligned,
-    is_escaped, name_field, numbered, numbered_identities, rest_below, split_last, split_number,
+    NamePlaces, aligned_lists, as_stated, below, escape, identity_of_item, identity_of_name,
+    is_aligned, is_escaped, name_field, numbered, numbered_identities, rest_below, split_last,
+    split_number,
 };
 pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;

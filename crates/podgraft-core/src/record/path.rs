@@ -41,7 +41,13 @@ const OTHERS: &[&str] = &[
 
 /// Whether the items of a list under this key have identities. Any other list is treated as one value.
 pub(crate) fn is_aligned(key: &str) -> bool {
-    OTHERS.contains(&key) || NAMED.iter().any(|(list, _)| *list == key)
+    aligned_lists().any(|list| list == key)
+}
+
+/// The keys of the lists whose items have identities.
+pub(crate) fn aligned_lists() -> impl Iterator<Item = &'static str> {
+    let named = NAMED.iter().map(|(list, _)| *list);
+    named.chain(OTHERS.iter().copied())
 }
 
 /// Returns the identities of a list's items. They are unique: the second item of a name is `name~#2`.
