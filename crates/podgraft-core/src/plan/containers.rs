@@ -149,6 +149,7 @@ impl<'t> Planner<'_, 't> {
         let opened = self.open_list(list)?;
         let at = neighbour.unwrap_or_else(|| self.draft.raw_items(opened).len());
         self.draft.insert(opened, at, item.value.clone());
+        self.note_inserted(list, position, text_of(item, "name"));
         self.report(Operation::Add, target);
         Ok(())
     }

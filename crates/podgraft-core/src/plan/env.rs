@@ -325,6 +325,13 @@ impl<'t> Planner<'_, 't> {
             .and_then(Value::as_str)
             .unwrap_or_default();
         let at = self.index_of_new(change, value)?;
+        // Not behind one that had to go behind the variables that it refers to.
+        let position = &change.entry.position;
+        if *position != Position::Last
+            && at == self.index_for(position, change.list(), &change.entry.item)?
+        {
+            self.note_inserted(change.list(), position, &change.entry.name);
+        }
         let list = self.open_list(change.list())?;
         self.draft.insert(list, at, item);
         self.report(Operation::Add, || change.target());

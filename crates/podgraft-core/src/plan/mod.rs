@@ -39,6 +39,7 @@ mod planner;
 mod pod;
 mod pod_fields;
 mod pod_rules;
+mod positions;
 mod qos;
 mod rebase;
 pub(crate) mod reconcile;

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
-use crate::policy::{Injection, OnConflict, PolicyValue, Position, Rule};
+use crate::policy::{Injection, OnConflict, Position, Rule};
 use crate::yaml::tree::NodeId;
 
 use super::containers::ListPlace;
@@ -17,6 +17,7 @@ use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::env::VariableChange;
 use super::expand::ExpandedInjection;
 use super::patch_limits::PatchGrowth;
+use super::positions::InsertedItem;
 use super::recording::RuleNotes;
 use super::{RuleContext, order};
 
@@ -74,6 +75,8 @@ pub(super) struct Planner<'c, 't> {
     /// The changes; empty unless the run reports details.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
+    /// What the rule put first, or after another item.
+    pub inserted: Vec<InsertedItem>,
     /// The bytes that patches have added so far.
     pub growth: PatchGrowth,
     /// What the record needs beyond the changes themselves.
@@ -111,6 +114,7 @@ impl<'c, 't> Planner<'c, 't> {
             is_partial: false,
             done: vec![],
             problems: vec![],
+            inserted: vec![],
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),
         }
@@ -384,39 +388,6 @@ impl<'c, 't> Planner<'c, 't> {
             return Err(Diagnostic::error(Code::Internal, message).into());
         };
         Ok(self.draft.open_item(list, at)?)
-    }
-
-    /// The index at which a new item goes into a list of named items.
-    pub(super) fn index_for(
-        &self,
-        position: &Position,
-        list: ListPlace<'_>,
-        item: &PolicyValue,
-    ) -> PlanResult<usize> {
-        let list = self.list_part(list);
-        let list = list.as_ref();
-        match position {
-            Position::First => Ok(0),
-            Position::Last => Ok(list.map_or(0, |list| self.draft.count(list))),
-            Position::Before(name) => self.index_of(name, list, item),
-            Position::After(name) => Ok(self.index_of(name, list, item)? + 1),
-        }
-    }
-
-    fn index_of(
-        &self,
-        neighbour: &str,
-        list: Option<&DraftValue>,
-        item: &PolicyValue,
-    ) -> PlanResult<usize> {
-        let found = self.position_by(list, "name", neighbour);
-        found.ok_or_else(|| {
-            let title = self.workload.title();
-            let message = format!(
-                "`{neighbour}` is not in {title}, so nothing can be placed before or after it"
-            );
-            self.problem(Code::UnknownPosition, message, item).into()
-        })
     }
 }
 
