@@ -6,13 +6,13 @@ use std::ops::Range;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
-use crate::change::{Change, Operation, list};
+use crate::change::{Change, ChangeTarget, Operation, list};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::yaml_document;
 use crate::manifest::object::{DocumentContent, find_objects};
 use crate::manifest::pod::Workload;
 use crate::options::Options;
-use crate::outcome::PolicyReport;
+use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::{RunContext, plan};
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
@@ -43,11 +43,20 @@ enum DoubtCause {
 #[derive(Default)]
 struct SecondRun {
     reports: Vec<PolicyReport>,
+    /// The first error, if one policy alone fails.
+    error: Option<String>,
     /// Whether it gives the same values, perhaps in another order.
     is_same: bool,
 }
 
 impl SecondRun {
+    /// The error with which the policy fails.
+    fn failure(&self, policy: &Policy) -> Option<&str> {
+        let report = report_of(policy, &self.reports)?;
+        let error = self.error.as_deref();
+        error.filter(|_| has_failed(report))
+    }
+
     /// The changes by which it differs from the first run; `None` if the policy injects nothing. Where one policy removes
     /// what another one sets, a second run does both again, with the same result.
     fn further_changes(&self, policy: &Policy) -> Option<Vec<Change>> {
@@ -87,8 +96,15 @@ impl DocumentTask<'_> {
             .and_then(|result| self.plan_result(&result))
             .unwrap_or_default();
         let repeated = |doubt: DoubtfulPolicy<'_>| {
-            let more = second_run.further_changes(doubt.policy)?;
-            (!more.is_empty()).then(|| not_idempotent(workload, &doubt, &more))
+            let policy = doubt.policy;
+            if let Some(error) = second_run.failure(policy) {
+                let does = format!("is refused on {}: {error}", workload.title());
+                return Some(not_idempotent(&doubt, doubt.at.clone(), &does));
+            }
+            let more = second_run.further_changes(policy)?;
+            let does = format!("changes {} again: {}", workload.title(), list(&more));
+            let at = patch_among(&more, policy).unwrap_or_else(|| doubt.at.clone());
+            (!more.is_empty()).then(|| not_idempotent(&doubt, at, &does))
         };
         doubtful.into_iter().filter_map(repeated).collect()
     }
@@ -138,21 +154,31 @@ impl DocumentTask<'_> {
             ..self.setting.run
         };
         let planned = plan(&result, run, None);
-        // Mostly nothing changes. Then the values need not be compared.
-        if planned
-            .policies
+        let mut errors = planned
+            .diagnostics
             .iter()
-            .all(|report| report.outcome.injections().is_none())
-        {
+            .filter(|problem| problem.is_error());
+        let mut failed = planned.policies.iter().filter(|report| has_failed(report));
+        let fails_alone = failed.next().is_some() && failed.next().is_none();
+        let error = errors.next().filter(|_| fails_alone);
+        let error = error.map(|problem| problem.message.clone());
+        // Mostly nothing changes. Then the values need not be compared.
+        let mut reports = planned.policies.iter();
+        if error.is_none() && reports.all(|report| report.outcome.injections().is_none()) {
             return None;
         }
         let mut wanted = planned.draft.value(&planned.draft.root())?;
         restore_order(&mut wanted, value);
         Some(SecondRun {
             reports: planned.policies,
+            error,
             is_same: is_equal(&wanted, value),
         })
     }
+}
+
+fn has_failed(report: &PolicyReport) -> bool {
+    matches!(report.outcome, Outcome::Failed(_))
 }
 
 fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r PolicyReport> {
@@ -202,11 +228,8 @@ fn joined_texts(policy: &Policy) -> impl Iterator<Item = (&'static str, &EnvChan
     changes.filter(|(_, change)| change.op.joins())
 }
 
-fn not_idempotent(
-    workload: &Workload<'_>,
-    doubt: &DoubtfulPolicy<'_>,
-    more: &[Change],
-) -> Diagnostic {
+/// `does` is what the policy does to its own result.
+fn not_idempotent(doubt: &DoubtfulPolicy<'_>, at: Range<usize>, does: &str) -> Diagnostic {
     let policy = doubt.policy;
     let (label, help) = match doubt.cause {
         DoubtCause::ReadsItself => (
@@ -221,14 +244,28 @@ fn not_idempotent(
         ),
     };
     let message = format!(
-        "policy `{}` is not idempotent: applied to its own result, it changes {} again: {}",
-        policy.identity,
-        workload.title(),
-        list(more)
+        "policy `{}` is not idempotent: applied to its own result, it {does}",
+        policy.identity
     );
     Diagnostic::error(Code::NotIdempotent, message)
-        .at(policy.text.place(doubt.at.clone()), label)
+        .at(policy.text.place(at), label)
         .help(help)
+}
+
+/// The place of the first patch that is among the changes. One with an expression is known by that.
+fn patch_among(changes: &[Change], policy: &Policy) -> Option<Range<usize>> {
+    let number = changes.iter().find_map(|change| match change.target {
+        ChangeTarget::Patched { number, .. } => Some(number),
+        _ => None,
+    })?;
+    let mut patches = policy.rules.iter().flat_map(|rule| &rule.inject.patches);
+    let patch = patches.find(|patch| patch.index + 1 == number);
+    let mut templates = policy
+        .rules
+        .iter()
+        .filter_map(|rule| rule.template.as_ref());
+    let expression = || templates.next()?.first_expression();
+    patch.map(|patch| patch.item.at.clone()).or_else(expression)
 }
 
 /// Returns the range of the first place where a policy may read what it writes: a patch, a container's variable if
