@@ -217,7 +217,8 @@ impl DeclaredParam<'_, '_> {
     fn missing(&self) -> Diagnostic {
         let name = &self.param.name;
         let message = format!("the required parameter `{name}` has no value");
-        let mut help = format!("set it with `--param {name}=VALUE`");
+        let policy = self.document.identity();
+        let mut help = format!("set it with `--param {policy}:{name}=VALUE`");
         if let Some(text) = &self.param.description {
             help.push_str(&format!(" ({text})"));
         }
