@@ -8,7 +8,7 @@ use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::template::has_expression;
-use crate::policy::{EnvOp, Injection, Policy, PolicyValue, Rule};
+use crate::policy::{EnvOp, Injection, OnConflict, Policy, PolicyValue, Rule};
 use crate::record::name_field;
 use crate::select::{Baseline, WorkloadFacts};
 use crate::yaml::tree::{NodeId, Tree};
@@ -49,13 +49,17 @@ pub(super) fn base_of(
     // begins without anything that has the name of an injected item.
     let mut seen = Baseline::without(search.candidates());
     let mut unlike = BTreeSet::new();
-    for _ in 0..MOST_PASSES {
+    for pass in 1..=MOST_PASSES {
         let left_out;
         (left_out, unlike) = search.items(&seen);
         if left_out == seen.left_out {
             break;
         }
-        seen = Baseline::without(left_out);
+        // What is the policy's only as long as the policy sees it is the user's, such as an annotation that it reads.
+        seen = Baseline::without(match pass {
+            MOST_PASSES => left_out.intersection(&seen.left_out).copied().collect(),
+            _ => left_out,
+        });
     }
     // The search notes missing objects that rules look up which may not even apply. Do not report those.
     match policies.iter().any(|policy| !policy.looks_up.is_empty()) {
@@ -92,11 +96,7 @@ impl OwnWork<'_, '_> {
     /// The items of the input that equal those which the policies inject into what `seen` leaves, and the containers that
     /// only have the name of an injected one.
     fn items(&self, seen: &Baseline) -> (BTreeSet<NodeId>, BTreeSet<NodeId>) {
-        let mut found = OwnItems {
-            workload: self.workload,
-            equal: BTreeSet::new(),
-            unlike: BTreeSet::new(),
-        };
+        let mut found = OwnItems::of(self.workload);
         for &(policy, is_own_work) in &self.given {
             for rule in &policy.rules {
                 self.items_of_rule(policy, rule, is_own_work, seen, &mut found);
@@ -120,7 +120,7 @@ impl OwnWork<'_, '_> {
             return;
         }
         let is_own_item = is_own_work && self.looks_at_items;
-        let chosen = match template.is_some() || is_own_item {
+        let chosen = match template.is_some() || is_own_work {
             true => facts.choose_containers(&rule.containers, &[]),
             false => Ok(Vec::new()),
         };
@@ -129,24 +129,40 @@ impl OwnWork<'_, '_> {
         let Ok(expanded) = expand(facts, rule, &chosen) else {
             return;
         };
+        let mut texts = OwnItems::of(workload);
         for inject in expanded.injects() {
             found.containers(inject);
             if is_own_work {
-                found.texts(inject);
-            }
-            if is_own_item {
-                found.lists(workload.pod_spec, &POD_LISTS, inject.items_of_lists().0);
+                texts.texts(inject);
             }
         }
+        if !is_own_item && texts.equal.is_empty() {
+            return;
+        }
+        let mut items = OwnItems::of(workload);
+        for inject in expanded.injects() {
+            items.containers(inject);
+            items.lists(workload.pod_spec, &POD_LISTS, inject.items_of_lists().0);
+        }
+        let of_all = chosen
+            .iter()
+            .map(|container| (container, &*expanded.inject));
+        let of_each = chosen.iter().zip(&expanded.of_containers);
+        for (container, inject) in of_all.chain(of_each) {
+            let (_, policy_items) = inject.items_of_lists();
+            items.lists(container.node, &CONTAINER_LISTS, policy_items);
+        }
+        // People write the same labels. If nothing else of the rule is there, no earlier run applied it.
+        let is_absent = items.equal.is_empty()
+            && items.unlike.is_empty()
+            && expanded
+                .injects()
+                .any(|inject| stays_as_it_is(rule, inject));
+        if !is_absent {
+            found.equal.append(&mut texts.equal);
+        }
         if is_own_item {
-            let of_all = chosen
-                .iter()
-                .map(|container| (container, &*expanded.inject));
-            let of_each = chosen.iter().zip(&expanded.of_containers);
-            for (container, inject) in of_all.chain(of_each) {
-                let (_, items) = inject.items_of_lists();
-                found.lists(container.node, &CONTAINER_LISTS, items);
-            }
+            found.equal.append(&mut items.equal);
         }
     }
 
@@ -236,6 +252,17 @@ impl OwnWork<'_, '_> {
     }
 }
 
+/// Whether an `inject` has items that are in the output as the policy has them. Joined texts are not, and other values than
+/// those of the manifest only if these are conflicts.
+fn stays_as_it_is(rule: &Rule, inject: &Injection) -> bool {
+    let (of_pod, [env_from, ports, _, mounts]) = inject.items_of_lists();
+    let has_containers = !inject.init_containers.is_empty() || !inject.sidecars.is_empty();
+    let has_variables = inject.env.iter().any(|change| change.op == EnvOp::Set);
+    let lists = of_pod.iter().chain([&env_from, &ports, &mounts]);
+    let has_items = lists.into_iter().any(|items| !items.is_empty());
+    rule.on_conflict == OnConflict::Error && (has_containers || has_variables || has_items)
+}
+
 /// The lists of `inject` whose items are containers.
 const ADDED_CONTAINERS: [&str; 2] = ["initContainers", "sidecars"];
 
@@ -288,7 +315,15 @@ struct OwnItems<'w, 't> {
     unlike: BTreeSet<NodeId>,
 }
 
-impl OwnItems<'_, '_> {
+impl<'w, 't> OwnItems<'w, 't> {
+    fn of(workload: &'w Workload<'t>) -> Self {
+        OwnItems {
+            workload,
+            equal: BTreeSet::new(),
+            unlike: BTreeSet::new(),
+        }
+    }
+
     /// Finds the items of lists that equal one of a policy's. `policy_items` has those of each list.
     fn lists<'p>(
         &mut self,
