@@ -167,15 +167,22 @@ impl Blame {
             {
                 self.removed_by[origin].extend(policies);
             }
-            // With as many lines as before, each new line is the old one at its position, changed once more.
+            // With as many lines as before, each new line is the old one at its position, changed once more. Otherwise any
+            // of the new lines may have something of the old ones.
             let is_paired = before.len() == after.len();
+            let of_all = self.lines[before.clone()]
+                .iter()
+                .flat_map(|old| &old.policies);
+            let of_all: Vec<usize> = of_all.copied().collect();
             for (index, text) in new[after].iter().enumerate() {
-                let old = self.lines.get(before.start + index).filter(|_| is_paired);
-                let earlier = old.map_or(&[][..], |old| &old.policies);
+                let earlier = match is_paired {
+                    true => &self.lines[before.start + index].policies,
+                    false => &of_all,
+                };
                 lines.push(BlameLine {
                     text: (*text).to_owned(),
                     origin: None,
-                    policies: [earlier, policies].concat(),
+                    policies: [&earlier[..], policies].concat(),
                 });
             }
         }
