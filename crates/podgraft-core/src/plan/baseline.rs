@@ -129,19 +129,19 @@ impl OwnWork<'_, '_> {
         let Ok(expanded) = expand(facts, rule, &chosen) else {
             return;
         };
-        let mut texts = OwnItems::of(workload);
+        let (mut items, mut texts) = (OwnItems::of(workload), OwnItems::of(workload));
         for inject in expanded.injects() {
-            found.containers(inject);
+            items.containers(inject);
             if is_own_work {
                 texts.texts(inject);
             }
         }
+        found.equal.extend(&items.equal);
+        found.unlike.extend(&items.unlike);
         if !is_own_item && texts.equal.is_empty() {
             return;
         }
-        let mut items = OwnItems::of(workload);
         for inject in expanded.injects() {
-            items.containers(inject);
             items.lists(workload.pod_spec, &POD_LISTS, inject.items_of_lists().0);
         }
         let of_all = chosen

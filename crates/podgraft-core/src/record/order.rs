@@ -14,7 +14,7 @@ use super::{Record, digest};
 /// Puts list items in the order of `current`. Items that are not in `current` keep their positions among the others.
 /// Also keeps what an API server filled in.
 pub(crate) fn restore_order(target: &mut Value, current: &Value) {
-    restore(Arrangement::default(), FilledIn::default(), target, current);
+    restore(Arrangement::default(), None, target, current);
 }
 
 /// Like [`restore_order`], for a workload that had the record `earlier`. A default that is in there was not filled in by
@@ -27,9 +27,8 @@ pub(crate) fn restore_order_around(
     target: &mut Value,
     current: &Value,
 ) {
-    let filled_in = FilledIn::beside(earlier);
     let Some(record) = record else {
-        return restore(Arrangement::default(), filled_in, target, current);
+        return restore(Arrangement::default(), Some(earlier), target, current);
     };
     let effects = || record.policies.iter().map(|policy| &policy.effects);
     let replaced = effects().flat_map(|effects| effects.replaced.keys());
@@ -40,12 +39,12 @@ pub(crate) fn restore_order_around(
         paths: Some(record.paths()),
         segments: Vec::new(),
     };
-    restore(arrangement, filled_in, target, current);
+    restore(arrangement, Some(earlier), target, current);
 }
 
 fn restore(
     mut arrangement: Arrangement<'_>,
-    filled_in: FilledIn<'_>,
+    earlier: Option<&Record>,
     target: &mut Value,
     current: &Value,
 ) {
@@ -53,6 +52,7 @@ fn restore(
         arrangement.value("", target, current);
     }
     if is_live(current) {
+        let filled_in = earlier.map(FilledIn::beside).unwrap_or_default();
         filled_in.adopt(target, current);
     }
 }
