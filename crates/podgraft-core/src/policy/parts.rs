@@ -45,10 +45,17 @@ impl Injection {
         parts.extend(single.into_iter().flatten().cloned());
         // Only the key says that such an annotation is a profile of AppArmor.
         let annotations = self.pod_annotations.iter().chain(&self.annotations);
-        let profiles = annotations.filter(|(key, _)| key.starts_with(APP_ARMOR));
-        parts.extend(profiles.map(|(key, item)| PolicyValue {
-            value: Arc::new(json!({key.as_str(): &*item.value})),
-            at: item.at.clone(),
+        let set = annotations.map(|(key, item)| (key, &*item.value, &item.at));
+        let changes = self.text_changes.iter().map(|text| &text.change);
+        let changed = changes.filter_map(|change| {
+            let text = change.item.value.get("value")?;
+            Some((&change.name, text, &change.item.at))
+        });
+        let profiles = set.chain(changed);
+        let profiles = profiles.filter(|(key, ..)| key.starts_with(APP_ARMOR));
+        parts.extend(profiles.map(|(key, text, at)| PolicyValue {
+            value: Arc::new(json!({key.as_str(): text})),
+            at: at.clone(),
         }));
         for entry in &self.patches {
             for operation in &entry.patch.0 {
