@@ -116,3 +116,42 @@ fn a_record_in_an_annotation_gives_it_back_as_well() {
     let undone = succeeded(&place, &["undo", "-q", "b.yaml"]);
     assert_eq!(stdout_of(&undone), WORKLOAD);
 }
+
+#[test]
+fn a_key_without_a_value_comes_back_as_it_was_written() {
+    let workload = "apiVersion: v1
+kind: Pod
+metadata:
+  name: orders
+  labels:
+spec:
+  volumes: [ ] # none yet
+  containers:
+  - name: app
+    image: registry.example.com/orders:1
+    env: ~
+";
+    let policy = |inject: &str| {
+        format!(
+            "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: agent}}\n\
+             spec:\n  inject: {inject}\n"
+        )
+    };
+    let later = policy("{annotations: {team: shop}}");
+    let earlier = policy(
+        "{labels: {agent: \"1\"}, env: [{name: A, value: b}], volumes: [{name: agent, emptyDir: {}}]}",
+    );
+    let apply = ["apply", "-q", "-i", "-p", "agent.yaml", "a.yaml"];
+    let place = empty_repository();
+    place.write("a.yaml", workload);
+    place.write("agent.yaml", &later);
+    succeeded(&place, &apply);
+    let wanted = place.read("a.yaml");
+    succeeded(&place, &["undo", "-q", "-i", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), workload);
+    for text in [&earlier, &later] {
+        place.write("agent.yaml", text);
+        succeeded(&place, &apply);
+    }
+    assert_eq!(place.read("a.yaml"), wanted);
+}

@@ -104,8 +104,8 @@ fn text_to_give_back(
     }
 }
 
-/// Whether a policy of the earlier record is gone, and with it text that differs, or something that it had removed or
-/// replaced.
+/// Whether a policy of the earlier record is gone, and with it text that differs, or something that it had removed,
+/// replaced or filled: a key without a value, or an empty list, may be written in several ways.
 pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_>) -> bool {
     let earlier = pair.position(entry.workload.object.node);
     let (Some(earlier), Some(record)) = (earlier, entry.record()) else {
@@ -115,12 +115,15 @@ pub(super) fn gives_back(pair: &RecordedDocument<'_>, entry: &PendingWorkload<'_
     let takes = |record: &Record, path: &String| {
         let mut policies = record.policies.iter().map(|policy| &policy.effects);
         policies.any(|effects| {
-            effects.removed.contains_key(path) || effects.replaced.contains_key(path)
+            effects.removed.contains_key(path)
+                || effects.replaced.contains_key(path)
+                || effects.filled.contains_key(path)
         })
     };
     let mut taken = earlier.policies.iter().flat_map(|policy| {
         let effects = &policy.effects;
-        effects.removed.keys().chain(effects.replaced.keys())
+        let taken = effects.removed.keys().chain(effects.replaced.keys());
+        taken.chain(effects.filled.keys())
     });
     let mut names = earlier.policies.iter();
     let is_gone = names.any(|policy| record.policy(&policy.policy).is_none());
