@@ -1,6 +1,6 @@
 //! Reads an Instrumentation as an API server with the operator's CustomResourceDefinition admits it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::language::Language;
 use crate::diagnostic::{Code, Diagnosed, Diagnostic, Severity, unless};
@@ -13,8 +13,8 @@ use crate::yaml::value::Path;
 
 static SCHEMA: Schema = Schema::Stored(&INSTRUMENTATION, "Instrumentation");
 
-/// The resource as an API server stores it: without null and unknown fields. Unknown ones are warnings here, because an
-/// API server drops them silently.
+/// The resource as an API server stores it: without null and unknown fields, and changed by the operator's webhook, which
+/// runs before the validation. Unknown fields are warnings here, because an API server drops them silently.
 ///
 /// # Errors
 /// A version that clusters do not serve, and what the CustomResourceDefinition does not allow.
@@ -33,6 +33,7 @@ pub(super) fn admit<'t>(
     }
     let mut admitted = document.clone();
     drop_nulls(&mut admitted.value);
+    rewrite(&mut admitted);
     let (ignored, mut wrong): (Vec<_>, Vec<_>) = SCHEMA
         .check(&admitted.value, TemplateMode::Filled)
         .into_iter()
@@ -51,46 +52,68 @@ pub(super) fn admit<'t>(
         .iter()
         .map(|problem| document.problem(problem))
         .collect();
-    refused.extend(check_divisors(&admitted, &Path::of(&["spec"])));
-    for language in Language::ALL {
-        if let Some(field) = language.field() {
-            let agent = Path::of(&["spec", field]);
-            refused.extend(check_quantities(&admitted, &agent));
-            refused.extend(check_divisors(&admitted, &agent));
-            refused.extend(check_files(&admitted, &agent));
-        }
-    }
+    let quantities = quantities(&admitted);
+    let quantities = quantities.iter();
+    refused.extend(quantities.filter_map(|path| check_quantity(&admitted, path)));
+    let agents = agents();
+    refused.extend(agents.filter_map(|agent| check_files(&admitted, &agent)));
     unless(refused, admitted)
 }
 
-/// Errors for the quantities of an agent: `volumeLimitSize`, and those of containers and claims.
-fn check_quantities(document: &Document<'_>, agent: &Path) -> Vec<Diagnostic> {
-    let mut paths = vec![agent.key("volumeLimitSize")];
-    let claim = agent.key("volumeClaimTemplate").key("spec");
-    for holder in [
-        agent.key("resources"),
-        agent.key("resourceRequirements"),
-        claim.key("resources"),
-    ] {
-        for amounts in [holder.key("limits"), holder.key("requests")] {
-            let found = amounts.get(&document.value).and_then(Value::as_object);
-            let names = found.into_iter().flat_map(Map::keys);
-            paths.extend(names.map(|name| amounts.key(name)));
-        }
-    }
-    let checked = paths.iter();
-    checked
-        .filter_map(|path| check_quantity(document, path))
-        .collect()
+/// The paths of the agents.
+fn agents() -> impl Iterator<Item = Path> {
+    let fields = Language::ALL.into_iter().filter_map(Language::field);
+    fields.map(|field| Path::of(&["spec", field]))
 }
 
-/// Errors for the divisors of the variables of a holder, which is the `spec` or an agent.
-fn check_divisors(document: &Document<'_>, holder: &Path) -> Vec<Diagnostic> {
+/// Does what the operator's defaulting webhook does besides setting defaults: it decodes the resource into Go types and
+/// encodes it again. This makes text of a quantity with a fraction, and gives a claim template a `spec`.
+fn rewrite(document: &mut Document<'_>) {
+    for path in quantities(document) {
+        let Some(quantity) = path.get_mut(&mut document.value) else {
+            continue;
+        };
+        // Unlike the text of `Number`, that of `f64` has no exponent.
+        if let Some(number) = quantity.as_f64().filter(|_| quantity.is_f64()) {
+            *quantity = number.to_string().into();
+        }
+    }
+    for agent in agents() {
+        let claim = agent.key("volumeClaimTemplate");
+        let claim = claim.get_mut(&mut document.value);
+        if let Some(claim) = claim.and_then(Value::as_object_mut) {
+            claim.entry("spec").or_insert_with(|| json!({}));
+        }
+    }
+}
+
+/// The paths of all quantities: those of agents, of their containers and claims, and the divisors of variables.
+fn quantities(document: &Document<'_>) -> Vec<Path> {
+    let mut paths = divisors(document, &Path::of(&["spec"]));
+    for agent in agents() {
+        paths.push(agent.key("volumeLimitSize"));
+        let claim = agent.key("volumeClaimTemplate").key("spec");
+        for holder in [
+            agent.key("resources"),
+            agent.key("resourceRequirements"),
+            claim.key("resources"),
+        ] {
+            for amounts in [holder.key("limits"), holder.key("requests")] {
+                let found = amounts.get(&document.value).and_then(Value::as_object);
+                let names = found.into_iter().flat_map(Map::keys);
+                paths.extend(names.map(|name| amounts.key(name)));
+            }
+        }
+        paths.extend(divisors(document, &agent));
+    }
+    paths
+}
+
+/// The paths of the divisors of the variables of a holder, which is the `spec` or an agent.
+fn divisors(document: &Document<'_>, holder: &Path) -> Vec<Path> {
     let variables = document.entries(&holder.key("env")).into_iter();
     let resources = variables.map(|variable| variable.key("valueFrom").key("resourceFieldRef"));
-    resources
-        .filter_map(|resource| check_quantity(document, &resource.key("divisor")))
-        .collect()
+    resources.map(|resource| resource.key("divisor")).collect()
 }
 
 /// Whether the schema of the resource accepts a text as a quantity: unlike Kubernetes itself, it requires a digit.
@@ -98,17 +121,10 @@ fn is_quantity(text: &str) -> bool {
     text.contains(|character: char| character.is_ascii_digit()) && quantity::of_text(text).is_some()
 }
 
-/// An error for a text that is no quantity, or a number with a fraction: unquoted, a quantity is an integer. Values of
-/// other types are found by the schema.
+/// An error for a text that is no quantity. Values of other types are found by the schema.
 fn check_quantity(document: &Document<'_>, path: &Path) -> Option<Diagnostic> {
     let name = path.name();
     match path.get(&document.value)? {
-        Value::Number(number) if number.is_f64() => {
-            let written = document.written(path).unwrap_or_default();
-            let message = format!("`{name}` must be an integer or a string, not `{written}`");
-            let problem = document.error(Code::WrongType, path, message);
-            Some(problem.help(format!("quote it: \"{written}\"")))
-        }
         Value::String(text) if !is_quantity(text) => {
             let message = format!("`{name}` must be a quantity (such as `64Mi`), not `{text}`");
             let problem = document.error(Code::WrongType, path, message);
