@@ -10,6 +10,7 @@ use crate::policy::objects::schema_of;
 use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
 use crate::record::{RECORD, aligned_lists, below, identity_of_item};
 use crate::yaml::tree::NodeId;
+use crate::yaml::value::to_value;
 
 use super::draft::DraftValue;
 use super::faults::{self, FaultOrigin};
@@ -39,7 +40,7 @@ pub(super) struct ProtectedParts {
     texts: [Option<String>; 7],
 }
 
-/// An item of another list that a policy of this run added.
+/// An item of another list that a policy of this run added or changed.
 #[derive(PartialEq)]
 pub(super) struct InjectedItem {
     /// As a record names it.
@@ -73,9 +74,14 @@ impl<'t> Planner<'_, 't> {
         ProtectedParts { items, texts }
     }
 
-    /// The items that policies of this run added to lists of the pod and of the manifest's containers.
+    /// The items that policies of this run added or changed in lists of the pod and of the manifest's containers.
     pub(super) fn injected_items(&self) -> Vec<InjectedItem> {
-        let mut holders = vec![("pod/spec".to_owned(), self.pod_spec_part())];
+        let spec = self.pod_spec_part();
+        let mut holders = vec![("pod/spec".to_owned(), spec.clone())];
+        for field in ["dnsConfig", "securityContext"] {
+            let part = self.draft.get(&spec, field);
+            holders.extend(part.map(|part| (format!("pod/spec/{field}"), part)));
+        }
         for list in ["containers", "initContainers"] {
             let containers = self.pod_items(list).into_iter();
             let in_manifest = containers.filter(|(part, _)| self.draft.origin(part).is_some());
@@ -90,10 +96,8 @@ impl<'t> Planner<'_, 't> {
             for key in lists {
                 let list = self.draft.get(holder, key);
                 let items = list.map(|list| self.draft.items(&list)).unwrap_or_default();
-                let added = items
-                    .iter()
-                    .filter(|item| self.draft.origin(item).is_none());
-                found.extend(added.filter_map(|item| {
+                let changed = items.iter().filter(|item| self.is_changed_item(item));
+                found.extend(changed.filter_map(|item| {
                     let value = self.draft.value(item)?;
                     let path = format!("{path}/{key}/{}", identity_of_item(key, &value));
                     Some(InjectedItem { path, value })
@@ -101,6 +105,15 @@ impl<'t> Planner<'_, 't> {
             }
         }
         found
+    }
+
+    /// Whether an item of a list is new, or has another value than in the manifest, such as a variable with a joined text.
+    fn is_changed_item(&self, item: &DraftValue) -> bool {
+        match (self.draft.origin(item), item) {
+            (Some(_), DraftValue::Node(_)) => false,
+            (Some(node), _) => to_value(self.draft.tree, node).ok() != self.draft.value(item),
+            (None, _) => true,
+        }
     }
 
     fn protected(&self, part: &DraftValue, name: Option<Cow<'_, str>>) -> ProtectedItem {
@@ -159,7 +172,7 @@ impl<'t> Planner<'_, 't> {
         Ok(())
     }
 
-    /// Refuses a patch that removes or changes items that policies added before the patches of the rule.
+    /// Refuses a patch that removes or changes items that policies added or changed before the patches of the rule.
     pub(super) fn refuse_lost_items(
         &self,
         injected: &[InjectedItem],
