@@ -243,9 +243,8 @@ impl OwnWork<'_, '_> {
         let tree = self.workload.tree;
         let mut found = Vec::new();
         for (word, mapping) in texts_of(self.workload) {
-            let keys = inject.get(word).and_then(Value::as_object);
-            if let (Some(keys), Some(mapping)) = (keys, mapping) {
-                found.extend(keys.keys().filter_map(|key| tree.get(mapping, key)));
+            if let (Some(entries), Some(mapping)) = (inject.get(word), mapping) {
+                found.extend(keys_of(entries).filter_map(|key| tree.get(mapping, key)));
             }
         }
         found
@@ -272,6 +271,14 @@ fn has_item(inject: &Value, list: &str, name: &str) -> bool {
     let field = name_field(list).unwrap_or("name");
     let mut items = items.into_iter().flatten();
     items.any(|item| item.get(field).and_then(Value::as_str) == Some(name))
+}
+
+/// The keys of labels or annotations as an `inject` has them: a mapping, or a list of entries with a `key`.
+fn keys_of(entries: &Value) -> impl Iterator<Item = &str> {
+    let keys = entries.as_object().into_iter().flat_map(|map| map.keys());
+    let items = entries.as_array().into_iter().flatten();
+    let listed = items.filter_map(|entry| entry.get("key")?.as_str());
+    keys.map(String::as_str).chain(listed)
 }
 
 fn may_have_container(workload: &Workload<'_>, injected: &Value) -> bool {
