@@ -30,7 +30,11 @@ impl RecordedDocument<'_> {
             .iter()
             .map(|entry| self.tree.span(entry.workload.object.node).start)
             .collect();
-        pending.iter_mut().for_each(|entry| entry.edits.clear());
+        for entry in pending.iter_mut() {
+            entry.edits.clear();
+            // They are those of the edits before.
+            entry.authors.clear();
+        }
         for edit in edits {
             let after = starts.iter().position(|start| *start > edit.at.start);
             let at = after.unwrap_or(starts.len()).saturating_sub(1);
