@@ -215,9 +215,13 @@ impl<'r> FilledIn<'r> {
                 self.within(name, |inner| inner.adopt_value(key, item, current));
             }
         }
-        let is_new = |item: &&Value| is_token_mount(key, item) && !target.contains(item);
-        let mounts: Vec<Value> = current.iter().filter(is_new).cloned().collect();
-        target.extend(mounts);
+        for item in current.iter().filter(|item| is_token_mount(key, item)) {
+            let name = identities(key, std::slice::from_ref(item)).concat();
+            let is_injected = self.within(name, |inner| inner.is_injected(item));
+            if !is_injected && !target.contains(item) {
+                target.push(item.clone());
+            }
+        }
     }
 
     fn adopt_fields(
@@ -246,7 +250,7 @@ impl<'r> FilledIn<'r> {
                 }
                 None if (is_default(key, name, value, &owner)
                     || is_token_mount_alone(name, value))
-                    && !self.within(segment, |inner| inner.is_injected()) =>
+                    && !self.within(segment, |inner| inner.is_injected(value)) =>
                 {
                     drop(target.insert(name.clone(), value.clone()))
                 }
@@ -255,8 +259,20 @@ impl<'r> FilledIn<'r> {
         }
     }
 
-    fn is_injected(&self) -> bool {
-        !self.injected.is_empty() && self.injected.contains(&*self.paths.write(&self.segments))
+    /// Whether policies added the current value, or something in it.
+    fn is_injected(&self, value: &Value) -> bool {
+        if self.injected.is_empty() {
+            return false;
+        }
+        let path = self.paths.write(&self.segments);
+        let is_within = |added: &&str| added.strip_prefix(&*path)?.strip_prefix('/').map(drop);
+        let is_empty = match value {
+            Value::Object(fields) => fields.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        };
+        self.injected.contains(&*path)
+            || !is_empty && self.injected.iter().find_map(is_within).is_some()
     }
 }
 
