@@ -13,6 +13,7 @@ use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
 use crate::plan::WorkloadPlan;
+use crate::record::live::is_live;
 use crate::record::lock::{Lock, MarkedWorkload, RecordSearch};
 use crate::record::{MARKER, Record, RecordError, RecordPaths, RecordedValue};
 use crate::source::Source;
@@ -310,12 +311,15 @@ fn note(reports: &mut Vec<PolicyReport>, policy: &str, cause: RecordCause) {
     }
 }
 
-/// Drops the removal of what stays: the default of an API server, which would fill it in again.
+/// Drops the removal of what stays in an object from an API server: a default, which the server would fill in again.
 pub(super) fn drop_kept_defaults(
     planned: &mut WorkloadPlan<'_>,
     written: &Value,
     workload: &Workload<'_>,
 ) {
+    if !is_live(written) {
+        return;
+    }
     let paths = RecordPaths::of(&workload.pod_kind.path);
     for report in &mut planned.policies {
         let record = planned.record.as_ref();
