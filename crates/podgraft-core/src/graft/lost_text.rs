@@ -32,7 +32,7 @@ impl RecordedDocument<'_> {
             .collect();
         for entry in pending.iter_mut() {
             entry.edits.clear();
-            // They are those of the edits before.
+            // The authors were found for the edits that are replaced here.
             entry.authors.clear();
         }
         for edit in edits {

@@ -15,6 +15,7 @@ mod texts;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
+use crate::record::is_empty;
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::{key_text, to_value};
 use crate::yaml::view::View;
@@ -320,7 +321,7 @@ impl<'t> Draft<'t> {
                     || (self.tree.kind(*node).is_collection()
                         && self.tree.children(*node).next().is_none())
             }
-            DraftValue::New(value) | DraftValue::Instead { value, .. } => effects::is_empty(value),
+            DraftValue::New(value) | DraftValue::Instead { value, .. } => is_empty(value),
             DraftValue::Open(id) => self.opened(*id).len() == 0,
         }
     }

@@ -10,7 +10,6 @@ use crate::policy::objects::schema_of;
 use crate::policy::schema::{POD_TEMPLATE, TemplateMode};
 use crate::record::{RECORD, aligned_lists, below, identity_of_item};
 use crate::yaml::tree::NodeId;
-use crate::yaml::value::to_value;
 
 use super::draft::DraftValue;
 use super::faults::{self, FaultOrigin};
@@ -109,11 +108,8 @@ impl<'t> Planner<'_, 't> {
 
     /// Whether an item of a list is new, or has another value than in the manifest, such as a variable with a joined text.
     fn is_changed_item(&self, item: &DraftValue) -> bool {
-        match (self.draft.origin(item), item) {
-            (Some(_), DraftValue::Node(_)) => false,
-            (Some(node), _) => to_value(self.draft.tree, node).ok() != self.draft.value(item),
-            (None, _) => true,
-        }
+        let origin = self.draft.origin(item);
+        origin.is_none_or(|node| !self.draft.is_same(node, item))
     }
 
     fn protected(&self, part: &DraftValue, name: Option<Cow<'_, str>>) -> ProtectedItem {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
 use super::path::{RecordPaths, escape, identities, is_aligned};
-use super::{Effects, PolicyRecord, RECORD, Record, digest};
+use super::{Effects, PolicyRecord, RECORD, Record, digest, is_empty};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 use crate::yaml::tree::{NodeId, Tree};
@@ -265,14 +265,11 @@ impl<'r> FilledIn<'r> {
             return false;
         }
         let path = self.paths.write(&self.segments);
-        let is_within = |added: &&str| added.strip_prefix(&*path)?.strip_prefix('/').map(drop);
-        let is_empty = match value {
-            Value::Object(fields) => fields.is_empty(),
-            Value::Array(items) => items.is_empty(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+        let is_within = |added: &&str| {
+            let rest = added.strip_prefix(&*path);
+            rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        self.injected.contains(&*path)
-            || !is_empty && self.injected.iter().find_map(is_within).is_some()
+        self.injected.contains(&*path) || !is_empty(value) && self.injected.iter().any(is_within)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use path::{
 };
 pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;
-pub(crate) use recorded_value::has_twin_containers;
+pub(crate) use recorded_value::{has_twin_containers, is_empty};
 
 pub use crate::ownership::{
     Effects, JoinedText, MARKER, PolicyRecord, RECORD, Record, RemovedValue, ReplacedValue,

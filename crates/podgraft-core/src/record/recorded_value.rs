@@ -84,3 +84,13 @@ fn has_twins(tree: &Tree<'_>, list: NodeId) -> bool {
         }
     })
 }
+
+/// Whether a value is null or an empty collection.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}

@@ -8,7 +8,7 @@ use crate::yaml::value::is_equal;
 
 use crate::record::{
     Effects, JoinHint, JoinedText, NamePlaces, RecordPaths, RemovedValue, ReplacedValue, below,
-    digest, escape, identity_of_item, identity_of_name, is_aligned, name_field,
+    digest, escape, identity_of_item, identity_of_name, is_aligned, is_empty, name_field,
     numbered_identities,
 };
 
@@ -48,16 +48,6 @@ struct Comparison<'c> {
     effects: Effects,
     /// The keys and identities that lead to the current part, escaped.
     path: Vec<String>,
-}
-
-/// Whether a value is null or an empty collection.
-pub(super) fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(map) => map.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
 }
 
 impl Comparison<'_> {

@@ -130,7 +130,8 @@ impl Draft<'_> {
         }
     }
 
-    fn is_same(&self, node: NodeId, part: &DraftValue) -> bool {
+    /// Whether a part has the value of a node of the input.
+    pub(in crate::plan) fn is_same(&self, node: NodeId, part: &DraftValue) -> bool {
         *part == DraftValue::Node(node)
             || to_value(self.tree, node).is_ok_and(|original| self.value(part) == Some(original))
     }
