@@ -93,6 +93,9 @@ impl<'t> Planner<'_, 't> {
         };
         let target = || change.target();
         self.same_or_replace(&variable.part, wanted, target, |planner| {
+            // The variable keeps its place, which may be before those that its new value refers to.
+            let value = value_of(change.entry).unwrap_or_default();
+            planner.check_references(change, value, variable.index)?;
             let list = planner.open_list(change.list())?;
             let (draft, item) = (&mut planner.draft, &change.entry.item.value);
             Ok(reconcile::replace_item(draft, list, variable.index, item)?)
