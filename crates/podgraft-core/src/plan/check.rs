@@ -8,11 +8,11 @@ use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
 use crate::yaml::value::{Path, field, field_at};
 
-use super::containers::{items_of, port_of, text_of};
+use super::containers::{ListPlace, items_of, list_of, port_of, text_of};
 use super::draft::{Draft, DraftValue};
 use super::planner::{PlanResult, Planner};
 use super::pod_rules;
-use crate::policy::{PolicyValue, quantity};
+use crate::policy::{PolicyValue, Position, SidecarType, quantity};
 
 /// Whether a container has a field that is valid only together with other parts of the pod.
 fn references_other_parts(container: &Value) -> bool {
@@ -35,14 +35,14 @@ impl<'c> Planner<'c, '_> {
     pub(super) fn check_result(&mut self) {
         let inject = self.inject;
         let expanded = self.expanded;
-        for item in expanded.injects().flat_map(|inject| &inject.volume_mounts) {
+        for item in self.injected_mounts() {
             self.attempt(|planner| planner.check_mount(&item.value, item));
         }
-        let init = inject.init_containers.iter().map(|(item, _)| item);
-        for item in init.chain(inject.sidecars.iter().map(|(item, ..)| item)) {
+        let sidecars = self.injected_sidecars();
+        for item in self.injected_init_containers().iter().chain(&sidecars) {
             self.attempt(|planner| planner.check_new_container(item));
         }
-        for (item, ..) in &inject.sidecars {
+        for item in sidecars {
             self.attempt(|planner| planner.check_sidecar_ports(item));
         }
         for item in expanded
@@ -63,6 +63,35 @@ impl<'c> Planner<'c, '_> {
         if let Some(item) = self.item_with_wide_effect() {
             self.attempt(|planner| planner.check_together(item));
         }
+    }
+
+    /// The rule's mounts, without those that no container gets.
+    fn injected_mounts(&self) -> Vec<&'c PolicyValue> {
+        let mut mounts: Vec<&PolicyValue> = Vec::new();
+        for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
+            let list = ListPlace::OfContainer(container, "volumeMounts");
+            let injected = inject.volume_mounts.iter();
+            for item in injected.filter(|item| !self.is_kept(list, item)) {
+                if !mounts.contains(&item) {
+                    mounts.push(item);
+                }
+            }
+        }
+        mounts
+    }
+
+    fn injected_init_containers(&self) -> Vec<&'c PolicyValue> {
+        let list = ListPlace::OfPod(ContainerListKey::InitContainers.key());
+        let items = self.inject.init_containers.iter().map(|(item, _)| item);
+        items.filter(|item| !self.is_kept(list, item)).collect()
+    }
+
+    fn injected_sidecars(&self) -> Vec<&'c PolicyValue> {
+        let is_injected = |(item, kind, _): &&(PolicyValue, SidecarType, Position)| {
+            !self.is_kept(ListPlace::OfPod(list_of(*kind).key()), item)
+        };
+        let sidecars = self.inject.sidecars.iter().filter(is_injected);
+        sidecars.map(|(item, ..)| item).collect()
     }
 
     /// The first item that may conflict with other parts of the pod. `None` if the whole pod need not be checked.
@@ -135,6 +164,9 @@ impl<'c> Planner<'c, '_> {
         let path = text_of(mount, "mountPath");
         let is_shared = text_of(mount, "mountPropagation") == "Bidirectional";
         for container in &self.chosen {
+            if self.is_kept(ListPlace::OfContainer(container, "volumeMounts"), mount) {
+                continue;
+            }
             let part = self.container_part(container);
             let is_privileged = || {
                 let context = self.draft.get(part.as_ref()?, "securityContext")?;

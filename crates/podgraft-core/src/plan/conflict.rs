@@ -7,11 +7,12 @@ use std::fmt;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::policy::PolicyValue;
-use crate::record::RECORD;
 use crate::record::words::{forced_undo_command, undo_command};
+use crate::record::{RECORD, identity_of_item};
 use crate::wording::shell_path;
 use crate::yaml::tree::NodeId;
 
+use super::containers::ListPlace;
 use super::draft::DraftValue;
 use super::draft_paths::RecordedPlaces;
 use super::marks::is_marked;
@@ -43,6 +44,13 @@ impl ValueAuthor {
     }
 }
 
+/// The path of a list in the pod template, and the identity of an item in it.
+fn kept_key(list: ListPlace<'_>, item: &PolicyValue) -> (Vec<String>, String) {
+    let path = list.path();
+    let identity = identity_of_item(path.last().copied().unwrap_or_default(), &item.value);
+    (path.into_iter().map(str::to_owned).collect(), identity)
+}
+
 impl Planner<'_, '_> {
     /// Keeps an existing item with other content if the rule says `onConflict: Keep`; otherwise it is a conflict.
     pub(super) fn kept_or_conflict(
@@ -62,6 +70,16 @@ impl Planner<'_, '_> {
             self.problems.push(note);
         }
         Ok(())
+    }
+
+    /// Notes that the rule's item does not go into the list.
+    pub(super) fn note_kept(&mut self, list: ListPlace<'_>, item: &PolicyValue) {
+        self.kept.insert(kept_key(list, item));
+    }
+
+    /// Whether the workload keeps its own item in place of the rule's. What is not injected is not checked.
+    pub(super) fn is_kept(&self, list: ListPlace<'_>, item: &PolicyValue) -> bool {
+        !self.kept.is_empty() && self.kept.contains(&kept_key(list, item))
     }
 
     /// Whether this policy injected the part in an earlier run and somebody has changed it, or something in it, since.

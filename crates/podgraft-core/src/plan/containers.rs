@@ -39,7 +39,9 @@ impl<'t> Planner<'_, 't> {
         position: &Position,
     ) -> PlanResult {
         let name = text_of(item, "name");
+        let list = list_of(kind);
         match kind {
+            _ if self.keeps_container(name) => self.container(list, item, position),
             SidecarType::Native => {
                 if let Some(minor) = self
                     .options
@@ -52,7 +54,7 @@ impl<'t> Planner<'_, 't> {
                     let help = "use `type: Container`, or Kubernetes 1.29 or later";
                     return Err(self.problem(Code::Invalid, message, item).help(help).into());
                 }
-                self.container(ContainerListKey::InitContainers, item, position)
+                self.container(list, item, position)
             }
             SidecarType::Container if self.workload.pod_kind.completes => {
                 let message = format!(
@@ -73,7 +75,7 @@ impl<'t> Planner<'_, 't> {
                 };
                 Err(self.problem(Code::Invalid, message, item).help(help).into())
             }
-            SidecarType::Container => self.container(ContainerListKey::Containers, item, position),
+            SidecarType::Container => self.container(list, item, position),
         }
     }
 
@@ -85,7 +87,10 @@ impl<'t> Planner<'_, 't> {
         position: &Position,
     ) -> PlanResult {
         let name = text_of(item, "name");
-        self.check_restart_policy(item)?;
+        if !self.keeps_container(name) {
+            self.check_restart_policy(item)?;
+        }
+        let place = ListPlace::OfPod(list.key());
         let description = format_args!("the container `{name}`");
         let target = || ChangeTarget::PodItem(kind_of(list, item), name.to_owned());
         let other_list = match list {
@@ -94,9 +99,10 @@ impl<'t> Planner<'_, 't> {
         };
         if let Some((_, existing)) = self.item_called(other_list.key(), name) {
             let kept = self.kept_or_conflict(&existing, description, item);
-            return kept.map_err(|error| error.help(ONE_NAME_SPACE));
+            kept.map_err(|error| error.help(ONE_NAME_SPACE))?;
+            self.note_kept(place, item);
+            return Ok(());
         }
-        let place = ListPlace::OfPod(list.key());
         let found = self.item_called(list.key(), name);
         if let Some((_, existing)) = &found {
             let node = self.draft.origin(existing);
@@ -124,6 +130,12 @@ impl<'t> Planner<'_, 't> {
         let part = self.list_part(ListPlace::OfPod(list))?;
         let key = name_field(list).unwrap_or("name");
         self.draft.item_by(&part, key, name)
+    }
+
+    /// Whether the workload keeps a container of this name, and does not get the rule's.
+    fn keeps_container(&self, name: &str) -> bool {
+        let mut lists = ContainerListKey::ALL.into_iter();
+        self.keeps_existing() && lists.any(|list| self.item_called(list.key(), name).is_some())
     }
 
     /// Adds an item to a list, unless one of the same identity was found there.
@@ -213,7 +225,9 @@ impl<'t> Planner<'_, 't> {
             return Ok(());
         }
         if !self.replaces_existing() {
-            return self.kept_or_conflict(part, description, item);
+            self.kept_or_conflict(part, description, item)?;
+            self.note_kept(list, item);
+            return Ok(());
         }
         replace(self)?;
         self.report(Operation::Replace, target);
@@ -343,6 +357,14 @@ impl<'t> Planner<'_, 't> {
         self.list_item(wanted, &Position::Last, found, || {
             ChangeTarget::ContainerItem(container.name.to_owned(), kind, name.to_owned())
         })
+    }
+}
+
+/// The list that a sidecar goes into.
+pub(super) fn list_of(kind: SidecarType) -> ContainerListKey {
+    match kind {
+        SidecarType::Native => ContainerListKey::InitContainers,
+        SidecarType::Container => ContainerListKey::Containers,
     }
 }
 

@@ -4,6 +4,7 @@ use foldhash::HashSet;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
@@ -75,6 +76,8 @@ pub(super) struct Planner<'c, 't> {
     /// The changes; empty unless the run reports details.
     pub done: Vec<Change>,
     pub problems: Vec<Diagnostic>,
+    /// The items that the workload keeps in place of the rule's: the path of each list, and the identity in the list.
+    pub kept: BTreeSet<(Vec<String>, String)>,
     /// What the rule put first, or after another item.
     pub inserted: Vec<InsertedItem>,
     /// The bytes that patches have added so far.
@@ -114,6 +117,7 @@ impl<'c, 't> Planner<'c, 't> {
             is_partial: false,
             done: vec![],
             problems: vec![],
+            kept: BTreeSet::new(),
             inserted: vec![],
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),
