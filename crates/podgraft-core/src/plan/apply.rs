@@ -313,13 +313,14 @@ fn choose<'c>(
     facts.select_rule(rule, warnings)?;
     let chosen = facts.choose_containers(&rule.containers, added);
     let mut chosen = chosen.map_err(NotApplied::Undecided)?;
+    let needs_none = chosen.is_empty() && rule.needs_no_container();
     if subject.policy.apply_rules == ApplyRules::One {
         chosen.retain(|container| {
             let added = container.added.as_ref().map(|_| container.name.to_owned());
             taken.insert((container.node, added))
         });
     }
-    match chosen.is_empty() && !rule.needs_no_container() {
+    match chosen.is_empty() && !needs_none {
         true => Err(NotApplied::Skip(Box::new(no_container(subject, rule)))),
         false => Ok(chosen),
     }

@@ -352,7 +352,7 @@ pub struct ContainerChoice {
 }
 
 impl ContainerChoice {
-    /// Whether it leaves out no container of the lists that it includes.
+    /// Whether it says nothing about which containers are chosen.
     fn is_any(&self) -> bool {
         let globs = [
             &self.names,
@@ -361,6 +361,7 @@ impl ContainerChoice {
             &self.exclude_images,
         ];
         globs.into_iter().all(Vec::is_empty)
+            && self.include == [ContainerList::Containers]
             && self.with_env.is_empty()
             && self.without_env.is_empty()
             && self.computed_names.iter().all(Option::is_none)
