@@ -60,6 +60,7 @@ impl WorkloadFacts<'_, '_> {
                 return Err(self.does_not_hold(unknown, warnings));
             }
         }
+        let mut unknown = None;
         for exclude in excludes {
             match self.filter(exclude, Hooks::Include) {
                 FilterResult::Fails(_) => {}
@@ -68,13 +69,16 @@ impl WorkloadFacts<'_, '_> {
                     let skip = Skip::because(SkipCause::Excluded, reason);
                     return Err(skip.wanted_at(exclude.at.clone()).into());
                 }
-                FilterResult::Unknown(unknown) => {
-                    let at = Some(exclude.at.clone());
-                    return Err(self.undecided(unknown, "an `exclude`", at));
+                // Another entry may exclude the workload whatever its namespace is.
+                FilterResult::Unknown(found) => {
+                    unknown.get_or_insert((found, exclude.at.clone()));
                 }
             }
         }
-        Ok(())
+        match unknown {
+            Some((unknown, at)) => Err(self.undecided(unknown, "an `exclude`", Some(at))),
+            None => Ok(()),
+        }
     }
 
     fn filter(&self, filter: &WorkloadFilter, hooks: Hooks) -> FilterResult {
