@@ -17,6 +17,7 @@ use crate::yaml::tree::NodeId;
 
 use super::added_containers::{self, AddedContainer};
 use super::draft::{Draft, DraftValue};
+use super::missing_volumes::MissingVolume;
 use super::planner::Planner;
 use super::recording::RuleNotes;
 use super::skips::{no_container, no_rule};
@@ -50,6 +51,8 @@ pub(super) struct PolicyDetails {
     pub rules: Vec<usize>,
     /// The checksums to add when all policies have been applied.
     pub checksums: Vec<ChecksumAnnotation>,
+    /// The volumes that the policy mounts and the pod does not have so far.
+    pub missing_volumes: Vec<MissingVolume>,
     /// What the record needs beyond the changes themselves.
     pub notes: RuleNotes,
 }
@@ -94,6 +97,7 @@ struct RuleResults<'p> {
     done: Vec<Change>,
     problems: Vec<Diagnostic>,
     checksums: Vec<ChecksumAnnotation>,
+    missing_volumes: Vec<MissingVolume>,
     skips: Vec<(&'p Rule, Skip)>,
     /// Containers that a rule was applied to. Those that policies add may share a node, so they have a name, too.
     taken: BTreeSet<(NodeId, Option<String>)>,
@@ -119,7 +123,7 @@ pub(super) fn apply<'t>(
         return mutation::apply(subject, mutation, planned);
     }
     let before = (planned.draft.clone(), planned.ephemeral_containers.len());
-    let mut applied = apply_rules(subject, planned, &mut found.rules);
+    let mut applied = apply_rules(subject, planned, found);
     let is_skipped = applied.skips.len() == policy.rules.len();
     let companions = match is_skipped {
         true => Vec::new(),
@@ -187,11 +191,11 @@ fn check_turn(
     }
 }
 
-/// Applies the rules in order, and adds the indexes of those that apply to `numbers`.
+/// Applies the rules in order, and notes which ones apply and which volumes are missing then.
 fn apply_rules<'p, 't>(
     subject: RuleContext<'p, 't>,
     planned: &mut WorkloadPlan<'t>,
-    numbers: &mut Vec<usize>,
+    found: &mut PolicyDetails,
 ) -> RuleResults<'p> {
     let policy = subject.policy;
     let added = added_containers::containers(subject, &planned.draft);
@@ -201,9 +205,12 @@ fn apply_rules<'p, 't>(
         let skips = applied.skips.len();
         apply_rule(subject, rule, &added, planned, &mut applied);
         if applied.skips.len() == skips {
-            numbers.push(index);
+            found.rules.push(index);
         }
     }
+    let missing = std::mem::take(&mut applied.missing_volumes).into_iter();
+    let is_missing = |volume: &MissingVolume| volume.is_missing(subject.workload, &planned.draft);
+    found.missing_volumes = missing.filter(is_missing).collect();
     applied
 }
 
@@ -295,6 +302,7 @@ fn apply_rule<'p, 't>(
     let needs = needs::of(subject, Some(rule), &expanded, result);
     applied.needs.extend(needs);
     planned.draft = planner.draft;
+    applied.missing_volumes.extend(planner.missing_volumes);
     applied.notes.extend(planner.notes);
     applied.is_done |= planner.is_done;
     applied.done.extend(planner.done);

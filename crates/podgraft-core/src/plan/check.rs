@@ -36,11 +36,12 @@ impl<'c> Planner<'c, '_> {
         let inject = self.inject;
         let expanded = self.expanded;
         for item in self.injected_mounts() {
-            self.attempt(|planner| planner.check_mount(&item.value, item));
+            self.note_mount(&item.value, item);
         }
         let sidecars = self.injected_sidecars();
         for item in self.injected_init_containers().iter().chain(&sidecars) {
-            self.attempt(|planner| planner.check_new_container(item));
+            let mounts = items_of(&item.value, "volumeMounts").iter();
+            mounts.for_each(|mount| self.note_mount(mount, item));
         }
         for item in sidecars {
             self.attempt(|planner| planner.check_sidecar_ports(item));
@@ -240,31 +241,6 @@ impl<'c> Planner<'c, '_> {
             found.extend(pod_rules::too_long(&view(&draft.root(), &path), "object"));
         }
         found
-    }
-
-    fn has_volume(&self, name: &str) -> bool {
-        let is_claim = |(_, claim): &(_, Option<Cow<'_, str>>)| claim.as_deref() == Some(name);
-        self.item_called("volumes", name).is_some() || self.claim_templates().iter().any(is_claim)
-    }
-
-    fn check_mount(&self, mount: &Value, item: &PolicyValue) -> PlanResult {
-        let name = field(mount, "name")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if self.has_volume(name) {
-            return Ok(());
-        }
-        let message = format!(
-            "a mount refers to the volume `{name}`, which {} does not have",
-            self.workload.title()
-        );
-        let help = "add the volume to the policy's `inject.volumes`";
-        Err(self.problem(Code::Invalid, message, item).help(help).into())
-    }
-
-    fn check_new_container(&self, item: &PolicyValue) -> PlanResult {
-        let mut mounts = items_of(&item.value, "volumeMounts").iter();
-        mounts.try_for_each(|mount| self.check_mount(mount, item))
     }
 
     /// Refuses ports of a sidecar that a container which runs beside it has: they share one network namespace.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::change::{Change, ChangeTarget, MetadataOwner, Operation};
 use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::inventory::{DataEntries, DataKind, sum};
-use crate::outcome::ObjectName;
+use crate::outcome::{ObjectName, Outcome};
 use crate::policy::expression::{Evaluator, ExpressionResult, Facts, LookupKey};
 use crate::policy::functions::sha256;
 use crate::policy::template::{Evaluated, Template, TemplateError};
@@ -17,14 +17,14 @@ use crate::select::WorkloadFacts;
 use super::containers::items_of;
 use super::draft::Draft;
 use super::marks::open_annotations;
-use super::{RuleContext, refusal_diagnostic};
+use super::{LateFailure, PlanContext, RuleContext, WorkloadPlan, refusal_diagnostic};
 
-/// Adds a policy's checksums to the pod template. An existing annotation with another value is updated without a
+/// Adds checksums of a policy to the pod template. An existing annotation with another value is updated without a
 /// conflict.
 ///
 /// # Errors
 /// All problems. The draft is then only partly changed and must be dropped.
-pub(super) fn add(
+fn add(
     subject: RuleContext<'_, '_>,
     checksums: &[ChecksumAnnotation],
     draft: &mut Draft<'_>,
@@ -48,6 +48,33 @@ pub(super) fn add(
         }
     }
     unless(problems, done)
+}
+
+impl<'t> PlanContext<'_, 't> {
+    /// Adds the checksums of a policy to the plan.
+    ///
+    /// # Errors
+    /// All problems, with the index of the policy.
+    pub(super) fn add_checksums(
+        &self,
+        at: usize,
+        found: &[ChecksumAnnotation],
+        planned: &mut WorkloadPlan<'t>,
+    ) -> Result<(), LateFailure> {
+        let done = add(self.subject(&self.policies[at]), found, &mut planned.draft);
+        let done = done.map_err(|problems| (at, problems))?;
+        if self.options.authors && !done.is_empty() {
+            planned.steps.push((at, planned.draft.clone()));
+        }
+        let outcome = &mut planned.policies[at].outcome;
+        match outcome {
+            Outcome::Injected(changes) => changes.extend(done),
+            Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) | Outcome::TakenOut(_) => {
+            }
+        }
+        Ok(())
+    }
 }
 
 fn set(

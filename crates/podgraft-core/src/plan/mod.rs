@@ -26,6 +26,7 @@ mod joined;
 mod kept_policies;
 pub(crate) mod marks;
 pub(crate) mod metrics;
+mod missing_volumes;
 mod mutation;
 mod needs;
 mod notes;
@@ -74,6 +75,7 @@ use draft::Draft;
 pub(crate) use faults::are_annotations_too_long;
 pub(crate) use kept_policies::faults_of_kept;
 use marks::{mark, stale_marks};
+use missing_volumes::MissingVolume;
 pub use planner::explain as explain_refusal;
 pub(crate) use planner::refusal_diagnostic;
 use recording::{
@@ -170,9 +172,9 @@ pub fn plan<'t>(
         is_recording,
     };
     let (mut failed_late, mut without_place) = (BTreeMap::new(), BTreeSet::new());
-    // Two results are known only when all policies have been applied, and each starts the plan over. If a checksum of a
-    // policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it no longer
-    // marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
+    // Two results are known only when all policies have been applied, and each starts the plan over. If a checksum or a
+    // mount of a policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it
+    // no longer marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
     loop {
         match plan.apply_with_checksums(&failed_late, &without_place) {
             Ok(applied) => {
@@ -212,8 +214,14 @@ fn plan_once<'t>(
         earlier: None,
         is_recording: false,
     };
-    let applying = plan.apply_all(draft, &BTreeMap::new(), &BTreeSet::new());
-    applying.planned
+    let mut failed_late = BTreeMap::new();
+    loop {
+        let mut applying = plan.apply_all(draft.clone(), &failed_late, &BTreeSet::new());
+        match plan.check_volumes(&mut applying) {
+            Ok(()) => return applying.planned,
+            Err((policy, problems)) => drop(failed_late.insert(policy, problems)),
+        }
+    }
 }
 
 /// The context of a plan: a workload and all policies.
@@ -231,13 +239,15 @@ struct PlanInProgress<'r, 't> {
     planned: WorkloadPlan<'t>,
     /// The checksums that are still to be added, with the index of their policy.
     checksums: Vec<(usize, Vec<ChecksumAnnotation>)>,
+    /// The volumes that are mounted and may still be added, with the index of the policy.
+    missing_volumes: Vec<(usize, Vec<MissingVolume>)>,
     recording: Option<Recording<'r, 't>>,
     /// The policies that put there what another one has put there already.
     sharing: BTreeSet<Arc<str>>,
 }
 
-/// The index of a policy, and the problems with its checksums.
-type ChecksumFailure = (usize, Vec<Diagnostic>);
+/// The index of a policy, and its problems that are known only when all policies have been applied.
+type LateFailure = (usize, Vec<Diagnostic>);
 
 impl<'r> Deref for PlanContext<'r, '_> {
     type Target = RunContext<'r>;
@@ -264,6 +274,7 @@ impl<'r, 't> PlanContext<'r, 't> {
         let mut applying = PlanInProgress {
             planned: WorkloadPlan::from(draft),
             checksums: Vec::new(),
+            missing_volumes: Vec::new(),
             recording,
             sharing: BTreeSet::new(),
         };
@@ -337,6 +348,9 @@ impl<'r, 't> PlanContext<'r, 't> {
         if !found.checksums.is_empty() {
             applying.checksums.push((at, found.checksums));
         }
+        if !found.missing_volumes.is_empty() {
+            applying.missing_volumes.push((at, found.missing_volumes));
+        }
     }
 
     /// Applies all policies, then adds their checksums: these cover what the finished pod template refers to.
@@ -344,9 +358,10 @@ impl<'r, 't> PlanContext<'r, 't> {
         &self,
         failed_late: &BTreeMap<usize, Vec<Diagnostic>>,
         without_place: &BTreeSet<&str>,
-    ) -> Result<PlanInProgress<'_, 't>, ChecksumFailure> {
+    ) -> Result<PlanInProgress<'_, 't>, LateFailure> {
         let draft = Draft::new(self.workload.tree, self.workload.object.node);
         let mut applying = self.apply_all(draft, failed_late, without_place);
+        self.check_volumes(&mut applying)?;
         for (at, found) in std::mem::take(&mut applying.checksums) {
             let planned = &mut applying.planned;
             self.add_checksums(at, &found, planned)?;
@@ -355,27 +370,6 @@ impl<'r, 't> PlanContext<'r, 't> {
             }
         }
         Ok(applying)
-    }
-
-    fn add_checksums(
-        &self,
-        at: usize,
-        found: &[ChecksumAnnotation],
-        planned: &mut WorkloadPlan<'t>,
-    ) -> Result<(), ChecksumFailure> {
-        let done = checksums::add(self.subject(&self.policies[at]), found, &mut planned.draft);
-        let done = done.map_err(|problems| (at, problems))?;
-        if self.options.authors && !done.is_empty() {
-            planned.steps.push((at, planned.draft.clone()));
-        }
-        let outcome = &mut planned.policies[at].outcome;
-        match outcome {
-            Outcome::Injected(changes) => changes.extend(done),
-            Outcome::UpToDate if !done.is_empty() => *outcome = Outcome::Injected(done),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(_) | Outcome::TakenOut(_) => {
-            }
-        }
-        Ok(())
     }
 
     /// Writes marker and record, adapts outcomes to an earlier run, and adds the diagnostics of the whole plan.

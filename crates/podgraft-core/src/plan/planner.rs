@@ -17,6 +17,7 @@ use super::containers::ListPlace;
 use super::draft::{Draft, DraftValue, OpenId, Refusal, RefusalReason};
 use super::env::VariableChange;
 use super::expand::ExpandedInjection;
+use super::missing_volumes::MissingVolume;
 use super::patch_limits::PatchGrowth;
 use super::positions::InsertedItem;
 use super::recording::RuleNotes;
@@ -78,6 +79,8 @@ pub(super) struct Planner<'c, 't> {
     pub problems: Vec<Diagnostic>,
     /// The items that the workload keeps in place of the rule's: the path of each list, and the identity in the list.
     pub kept: BTreeSet<(Vec<String>, String)>,
+    /// The volumes of the rule's mounts that the pod does not have.
+    pub missing_volumes: Vec<MissingVolume>,
     /// What the rule put first, or after another item.
     pub inserted: Vec<InsertedItem>,
     /// The bytes that patches have added so far.
@@ -118,6 +121,7 @@ impl<'c, 't> Planner<'c, 't> {
             done: vec![],
             problems: vec![],
             kept: BTreeSet::new(),
+            missing_volumes: vec![],
             inserted: vec![],
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),
