@@ -11,6 +11,7 @@ mod dangling_mounts;
 mod detail;
 mod document;
 mod idempotence;
+mod ignored;
 mod layout;
 mod left_alone;
 mod lost_text;

@@ -247,9 +247,11 @@ fn not_idempotent(doubt: &DoubtfulPolicy<'_>, at: Range<usize>, does: &str) -> D
         "policy `{}` is not idempotent: applied to its own result, it {does}",
         policy.identity
     );
-    Diagnostic::error(Code::NotIdempotent, message)
-        .at(policy.text.place(at), label)
-        .help(help)
+    let problem = Diagnostic::error(Code::NotIdempotent, message).at(policy.text.place(at), label);
+    Diagnostic {
+        policy: Some(policy.identity.as_str().into()),
+        ..problem.help(help)
+    }
 }
 
 /// The place of the first patch that is among the changes. One with an expression is known by that.

@@ -209,10 +209,11 @@ impl<'t> RecordedDocument<'t> {
                 ..PendingWorkload::unchanged(workload, Vec::new())
             };
         }
-        let mut planned = self.planned(&workload, None);
         if self.setting.options.adopt {
+            let planned = self.planned(&workload, None);
             return PendingWorkload::unchanged(workload, not_adopted(planned));
         }
+        let mut planned = self.plan_with_ignored(&workload);
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
             let failed = self.report_all_policies(&Outcome::Failed(None));
             return PendingWorkload::refused(workload, failed, problem);

@@ -157,6 +157,16 @@ pub fn plan<'t>(
     run: RunContext<'_>,
     earlier: Option<&EarlierRun<'_>>,
 ) -> WorkloadPlan<'t> {
+    plan_without(workload, run, earlier, BTreeMap::new())
+}
+
+/// [`plan`] without some of the policies: those whose result has problems, given by their index.
+pub(crate) fn plan_without<'t>(
+    workload: &Workload<'t>,
+    run: RunContext<'_>,
+    earlier: Option<&EarlierRun<'_>>,
+    mut failed_late: BTreeMap<usize, Vec<Diagnostic>>,
+) -> WorkloadPlan<'t> {
     for env in run.options.image_env.iter().filter(|env| !env.is_met()) {
         let containers = workload.containers().iter();
         containers.for_each(|container| env.match_container(container.name));
@@ -171,7 +181,7 @@ pub fn plan<'t>(
         earlier,
         is_recording,
     };
-    let (mut failed_late, mut without_place) = (BTreeMap::new(), BTreeSet::new());
+    let mut without_place = BTreeSet::new();
     // Two results are known only when all policies have been applied, and each starts the plan over. If a checksum or a
     // mount of a policy fails, the others are planned without that policy. If a recorded policy now changes nothing, it
     // no longer marks the position of the kept policies behind it. Both sets only grow, so the loop ends.
