@@ -202,7 +202,8 @@ impl BlockScalarEnd {
         }
         let slice = tree.slice(node);
         let end = BlockScalarEnd::of_header(slice, tree.text(), tree.start(node))?;
-        let (header, lines) = slice.split_once('\n')?;
+        // The header may be all that there is.
+        let (header, lines) = slice.split_once('\n').unwrap_or((slice, ""));
         let mut lines = lines.lines().filter(|line| !is_blank(line));
         match lines.next() {
             // With an indicator, the first line may be indented deeper than the others.

@@ -125,7 +125,12 @@ impl Lowering<'_, '_> {
         let (start, end) = (self.tree.start(node), self.tree.span(node).end);
         let begun = removals.partition_point(|removal| removal.start <= start);
         let is_removed = begun > 0 && removals[begun - 1].contains(&start);
-        if is_removed || !text.get(end..offset)?.trim_ascii().is_empty() {
+        // A comment may stand behind the header of a block scalar without lines.
+        let between = text.get(end..offset)?;
+        let (rest, lines) = between.split_once('\n').unwrap_or((between, ""));
+        let is_adjacent = matches!(rest.trim_ascii().chars().next(), None | Some('#'))
+            && lines.trim_ascii().is_empty();
+        if is_removed || !is_adjacent {
             return None;
         }
         let before = |offset: usize| edits.partition_point(|edit| edit.at.start < offset);
