@@ -82,10 +82,19 @@ impl Record {
         }
         let record: Record = serde_json::from_value(value)
             .map_err(|error| RecordError::Damaged(error.to_string()))?;
-        match record.beyond_documents() {
+        match record.defect() {
             Some(defect) => Err(RecordError::Damaged(defect)),
             None => Ok(record),
         }
+    }
+
+    /// Returns why no run can have written it.
+    fn defect(&self) -> Option<String> {
+        // The marker lists the names of the policies, separated by commas.
+        let mut names = self.policies.iter().map(|policy| &policy.policy);
+        let name = names.find(|name| name.is_empty() || name.contains(','));
+        let name = name.map(|name| format!("`{name}` is no name of a policy"));
+        name.or_else(|| self.beyond_documents())
     }
 
     /// Returns the text of the annotation: JSON that every YAML reader takes for one line. Characters that some of
