@@ -47,6 +47,7 @@ mod trees;
 mod trust;
 mod undo;
 mod unended;
+mod unselected;
 mod ways;
 mod worlds;
 mod yaml_files;

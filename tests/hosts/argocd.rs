@@ -117,7 +117,7 @@ fn errors_are_short_and_show_no_line_of_a_manifest() {
     );
     site.place.write(
         "app/pod.yaml",
-        "apiVersion: v1\nkind: Pod\nspec: {a: hunter2, a: 'hunter2}\n",
+        "apiVersion: v1\nkind: Pod\nspec: {runtime: java, a: hunter2, a: 'hunter2}\n",
     );
     let messages = failed(&site.generate(&[]));
     assert!(

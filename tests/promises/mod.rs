@@ -82,6 +82,9 @@ pub fn errors(report: &FileReport) -> Vec<&Diagnostic> {
 pub fn check(text: &[u8], policies: &[Policy]) -> Kept {
     let report = run(text, policies);
     let refused = errors(&report);
+    if text.len() % 4 == 2 {
+        check_brief(text, policies, &report);
+    }
     let shown = || String::from_utf8_lossy(text);
     assert!(
         refused.iter().all(|problem| problem.code != Code::Internal),
@@ -120,6 +123,18 @@ pub fn check(text: &[u8], policies: &[Policy]) -> Kept {
         edits: report.edits.len(),
         compared,
     }
+}
+
+/// What a run reports makes no difference for its edits and errors.
+fn check_brief(text: &[u8], policies: &[Policy], report: &FileReport) {
+    let options = Options {
+        brief: true,
+        ..Options::default()
+    };
+    let brief = graft(&Arc::from("input.yaml"), text, policies, &options);
+    let shown = || String::from_utf8_lossy(text);
+    assert_eq!(errors(&brief), errors(report), "{}", shown());
+    assert_eq!(brief.edits, report.edits, "{}", shown());
 }
 
 /// What is let through or passed over would have made no difference.

@@ -28,6 +28,7 @@ mod removed_objects;
 pub mod run_notes;
 mod runs;
 pub mod streaming;
+mod unselected;
 pub mod verify_undo;
 mod words;
 mod write;
@@ -255,6 +256,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut memory = DocumentCaches::of(&run);
     let mut pods = PodKeywordSearch::of(run.text);
+    let required = unselected::required_texts(setting);
     let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
     while let Some((chunk, class)) = chunks.next() {
         let may_hold_pods = !setting.options.brief
@@ -273,12 +275,17 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
                 is_object,
                 has_content,
             } if !may_hold_pods && !document.is_read_all_the_same(kind) => {
-                report.documents += usize::from(has_content);
-                report.objects += usize::from(is_object);
+                report.count_unread(usize::from(has_content), usize::from(is_object));
             }
-            // This document has nothing to edit, so its syntax errors are only reported with `--parse-all`.
-            DocumentScan::LetThrough { .. } if !setting.options.parse_all => {
-                report.append(document.read_loosely(&mut memory));
+            // These documents have nothing to edit, so their errors are only reported with `--parse-all`.
+            DocumentScan::LetThrough { is_object, .. } if !setting.options.parse_all => {
+                report.append(document.read_loosely(usize::from(is_object), &mut memory));
+            }
+            DocumentScan::Workload if document.is_unselected(required.as_ref()) => {
+                match setting.options.brief {
+                    true => report.count_unread(1, 1),
+                    false => report.append(document.read_loosely(1, &mut memory)),
+                }
             }
             _ => report.append(document.read(&mut memory)),
         }

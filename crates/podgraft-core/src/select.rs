@@ -7,6 +7,7 @@ mod filters;
 mod namespaces;
 mod near_miss;
 mod opt;
+mod required_texts;
 mod scope;
 
 pub mod kinds;
@@ -24,6 +25,7 @@ use crate::policy::expression::EvaluationCache;
 use crate::policy::{Hooks, Injection, MetadataKey, Policy, Rule};
 use crate::yaml::tree::NodeId;
 use namespaces::NamespaceUncertainty;
+pub use required_texts::RequiredTexts;
 pub use scope::WorkloadFacts;
 
 /// The input without what podgraft injected before. Selection works on it, so that no policy matches, or fails to

@@ -93,15 +93,23 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// Parses and processes a document that holds no workload. Its syntax errors are not reported.
-    pub(super) fn read_loosely(self, memory: &mut DocumentCaches<'_>) -> FileReport {
-        let Ok(source) = self.source(memory) else {
-            return unread(Vec::new());
-        };
-        match parse(source.text) {
-            Ok(tree) => self.graft(&tree, &source, memory),
-            Err(_) => unreadable(source.text, Vec::new()),
-        }
+    /// Parses a document in which no policy selects a workload, only to report what is in it. Its errors are reported
+    /// by a linter only: whether other runs fail does not depend on what they report. `objects` is the number of objects
+    /// that its lines show.
+    pub(super) fn read_loosely(
+        self,
+        objects: usize,
+        memory: &mut DocumentCaches<'_>,
+    ) -> FileReport {
+        let report = self.source(memory).ok().and_then(|source| {
+            let tree = parse(source.text).ok()?;
+            Some(self.graft(&tree, &source, memory))
+        });
+        let is_reported = |report: &FileReport| self.setting.options.lint || !report.is_refused();
+        report.filter(is_reported).unwrap_or_else(|| FileReport {
+            objects,
+            ..unread(Vec::new())
+        })
     }
 
     fn graft(

@@ -123,9 +123,13 @@ impl DocumentTask<'_> {
     pub(super) fn has_records(&self) -> bool {
         let options = self.setting.options;
         let may_adopt = || !options.no_marker && options.lock && self.is_marked();
-        let is_traced = || TRACE.find(self.bytes).is_some();
         options.is_recording()
-            || is_traced() && (may_adopt() || self.has_recorded() || self.is_to_undo())
+            || self.is_traced() && (may_adopt() || self.has_recorded() || self.is_to_undo())
+    }
+
+    /// Whether the document contains podgraft's prefix, with which all its annotations begin.
+    pub(super) fn is_traced(&self) -> bool {
+        TRACE.find(self.bytes).is_some()
     }
 
     /// Whether the run is an undo and the document has podgraft's marker.

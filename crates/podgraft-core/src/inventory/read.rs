@@ -153,7 +153,9 @@ impl<'r> InventoryReader<'r> {
                 let is_asked_for = has_record || kind.is_some_and(|kind| self.asks_for(kind));
                 (kind, is_object && is_asked_for, false)
             }
-            DocumentScan::Parse => (None, true, self.standing == SourceRole::Manifest),
+            DocumentScan::Workload | DocumentScan::Parse => {
+                (None, true, self.standing == SourceRole::Manifest)
+            }
         };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
             return;

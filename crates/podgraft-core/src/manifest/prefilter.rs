@@ -12,8 +12,10 @@ use crate::yaml::stream::{Chunk, Chunks, chunks, is_separator, mark_length};
 /// The result of a scan of a document that is not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentScan<'a> {
-    /// It may hold a workload, or it is written in a way that only the parser understands.
+    /// It may hold workloads, or it is written in a way that only the parser understands.
     Parse,
+    /// Its root has a known kind of workload. The rest is not scanned.
+    Workload,
     /// It holds no workload of a known kind.
     LetThrough {
         /// The value of the one `kind` line.
@@ -32,8 +34,9 @@ pub fn classify<'a>(chunk: &'a [u8], kinds: &PodKinds) -> DocumentScan<'a> {
         return DocumentScan::Parse;
     }
     match DocumentScanner::of(chunk).classify_at(0, kinds) {
-        Some((class, end)) if end == chunk.len() => class,
-        _ => DocumentScan::Parse,
+        Ok((class, end)) if end == chunk.len() => class,
+        Ok(_) => DocumentScan::Parse,
+        Err(class) => class,
     }
 }
 
@@ -53,25 +56,31 @@ impl<'a> DocumentScanner<'a> {
         }
     }
 
-    /// Like [`classify`], for the chunk that starts here. Returns its end, too. `None` if only the parser can tell.
+    /// Like [`classify`], for the chunk that starts here. Returns its end, too.
+    ///
+    /// # Errors
+    /// The class, if it is clear before the end: a workload, or only the parser can tell.
     pub(crate) fn classify_at(
         &mut self,
         start: usize,
         kinds: &PodKinds,
-    ) -> Option<(DocumentScan<'a>, usize)> {
+    ) -> Result<(DocumentScan<'a>, usize), DocumentScan<'a>> {
         let text = self.text;
         let mut root = RootFields::default();
         let start = match start {
             0 => mark_length(text),
             start => start,
         };
-        let mut at = start + behind_separator(&text[start..])?;
+        let mut at = start + behind_separator(&text[start..]).ok_or(DocumentScan::Parse)?;
         loop {
             match text.get(at) {
-                None => return Some((root.classify(kinds), text.len())),
+                None => return Ok((root.classify(kinds), text.len())),
                 Some(b'\n' | b'#') => {}
-                Some(b'-') if is_separator(&text[at..]) => return Some((root.classify(kinds), at)),
-                Some(_) => root.take_line(&text[at..], kinds)?,
+                Some(b'-') if is_separator(&text[at..]) => return Ok((root.classify(kinds), at)),
+                Some(_) => {
+                    let line = root.take_line(&text[at..], kinds);
+                    line.ok_or_else(|| root.class_so_far(kinds))?;
+                }
             }
             at = match root.has_content {
                 true => self.lines.next_after(at),
@@ -169,6 +178,14 @@ impl<'a> RootFields<'a> {
         }
     }
 
+    /// The class of a document whose rest is not scanned.
+    fn class_so_far(&self, kinds: &PodKinds) -> DocumentScan<'a> {
+        match self.api_versions == 1 && self.is_of_interest(kinds) {
+            true => DocumentScan::Workload,
+            false => DocumentScan::Parse,
+        }
+    }
+
     fn classify(self, kinds: &PodKinds) -> DocumentScan<'a> {
         if self.is_of_interest(kinds) {
             return DocumentScan::Parse;
@@ -222,8 +239,8 @@ impl<'a> Iterator for ScannedDocuments<'a, '_> {
         };
         Some(
             match classifier.classify_at(self.chunks.start(), self.kinds) {
-                Some((class, end)) => (self.chunks.cut(end), class),
-                None => (self.chunks.next()?, DocumentScan::Parse),
+                Ok((class, end)) => (self.chunks.cut(end), class),
+                Err(class) => (self.chunks.next()?, class),
             },
         )
     }
@@ -374,7 +391,7 @@ mod tests {
             }
             let mut scanner = DocumentScanner::of(text.as_bytes());
             for chunk in crate::yaml::stream::chunks(text.as_bytes()) {
-                if let Some((scan, end)) = scanner.classify_at(chunk.start, &kinds) {
+                if let Ok((scan, end)) = scanner.classify_at(chunk.start, &kinds) {
                     assert_eq!(end, chunk.start + chunk.text.len(), "{text:?}");
                     assert_eq!(scan, super::classify(chunk.text, &kinds), "{text:?}");
                 }

@@ -81,6 +81,12 @@ impl FileReport {
             .filter(|workload| !workload.is_generated)
     }
 
+    /// Counts documents and objects that were not read.
+    pub(crate) fn count_unread(&mut self, documents: usize, objects: usize) {
+        self.documents += documents;
+        self.objects += objects;
+    }
+
     /// Appends the report of the next part of the same file.
     pub fn append(&mut self, next: FileReport) {
         let (edits_before, workloads_before) = (self.edits.len(), self.workloads.len());

@@ -1,0 +1,147 @@
+//! Documents that no policy selects, as their text shows: they are not parsed, and the result is as if they were.
+
+use crate::promises;
+use podgraft_core::graft::{Options, graft};
+use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
+use std::sync::Arc;
+
+const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  match:
+    workloadSelector: {matchLabels: {runtime: java}}
+    annotations: {example.com/agent: '*'}
+  inject:
+    env: [{name: A, value: b}]
+";
+
+/// Ways to write the key `runtime`.
+const KEYS: &[&str] = &[
+    "runtime:",
+    "\"runtime\":",
+    "'runtime':",
+    "\"r\\x75ntime\":",
+    "? runtime\n    :",
+];
+
+/// Ways to write the label `java`, and other labels.
+const VALUES: &[&str] = &[
+    "java",
+    "java # the runtime",
+    "'java'",
+    "\"java\"",
+    "\"\\x6aava\"",
+    "\"j\\u0061va\"",
+    "\"ja\\\n      va\"",
+    "|-\n      java",
+    ">-\n      java",
+    "!!str java",
+    "*runtime",
+    "go",
+    "\"go\"",
+    "javascript",
+    "\"ja\n      va\"",
+];
+
+/// Lines that may hide an escape, or look like one.
+const ARGUMENTS: &[&str] = &[
+    "[a]",
+    "['\\x6aava', \"b\"]",
+    "[\"a\\tb\"]",
+    "\n        - |\n          a \\\n          b",
+];
+
+fn document(key: &str, value: &str, arguments: &str) -> String {
+    format!(
+        "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: orders
+  annotations:
+    example.com/agent: &runtime {alias}
+  labels:
+    {key} {value}
+spec:
+  template:
+    spec:
+      containers:
+      - name: app
+        image: app
+        args: {arguments}
+",
+        alias = if value == "*runtime" { "java" } else { "x" }
+    )
+}
+
+fn policies() -> Vec<Policy> {
+    promises::policies(POLICY).expect("the policy is right")
+}
+
+fn run(text: &str, brief: bool, parse_all: bool) -> FileReport {
+    let options = Options {
+        brief,
+        parse_all,
+        ..Options::default()
+    };
+    graft(
+        &Arc::from("orders.yaml"),
+        text.as_bytes(),
+        &policies(),
+        &options,
+    )
+}
+
+#[test]
+fn however_a_label_is_written_its_workload_is_selected() {
+    let mut selected = 0;
+    for key in KEYS {
+        for value in VALUES {
+            for arguments in ARGUMENTS {
+                let text = document(key, value, arguments);
+                let whole = run(&text, false, true);
+                assert!(!whole.is_refused(), "{text}\n{:?}", whole.diagnostics);
+                for brief in [true, false] {
+                    let report = run(&text, brief, false);
+                    assert_eq!(report.edits, whole.edits, "{text}");
+                    assert_eq!(report.objects, 1, "{text}");
+                    assert_eq!(report.diagnostics, whole.diagnostics, "{text}");
+                    assert_eq!(report.workloads.len(), usize::from(!brief), "{text}");
+                }
+                selected += usize::from(!whole.edits.is_empty());
+            }
+        }
+    }
+    assert_eq!(selected, KEYS.len() * 11 * ARGUMENTS.len());
+}
+
+#[test]
+fn an_error_in_a_document_that_is_not_selected_is_reported_with_parse_all_only() {
+    let broken = document("runtime:", "go", "[a\n");
+    for brief in [true, false] {
+        let report = run(&broken, brief, false);
+        assert!(!report.is_refused(), "{:?}", report.diagnostics);
+        assert_eq!((report.documents, report.objects), (1, 1));
+        assert!(run(&broken, brief, true).is_refused());
+        let selected = document("runtime:", "java", "[a\n");
+        assert!(run(&selected, brief, false).is_refused());
+    }
+}
+
+#[test]
+fn a_template_that_is_not_rendered_is_refused() {
+    let template = document("runtime:", "{{ .Values.runtime }}", "[a]");
+    for brief in [true, false] {
+        assert!(run(&template, brief, false).is_refused(), "{template}");
+    }
+}
+
+#[test]
+fn a_trace_of_an_earlier_run_is_always_looked_at() {
+    let marked =
+        document("runtime:", "go", "[a\n").replace("example.com/agent", "podgraft.dev/applied");
+    for brief in [true, false] {
+        assert!(run(&marked, brief, false).is_refused());
+    }
+}
