@@ -1,7 +1,9 @@
-//! Joins a text to the value of a variable.
+//! Joins a text to the value of a variable, and finds what is left of a variable without it.
 
 use crate::policy::{EnvChange, EnvOp};
-use crate::record::has_token;
+use crate::record::{JoinedText, has_token, without};
+
+use super::draft::{Draft, DraftValue};
 
 /// Joins `addition` to `old` by the entry's operation. Returns `old` if it has the addition already.
 pub(super) fn joined(old: &str, addition: &str, change: &EnvChange) -> String {
@@ -45,5 +47,55 @@ fn merged(old: &str, addition: &str, separator: &str) -> String {
         } else {
             text + separator + pair
         }
+    })
+}
+
+/// What is left of a variable without a joined text.
+pub(super) enum JoinRest {
+    /// The variable no longer contains the text.
+    Changed,
+    /// The variable at this index keeps this text.
+    Text { index: usize, text: String },
+    /// The variable at this index goes; the one at `original` had its name before.
+    Nothing {
+        index: usize,
+        original: Option<usize>,
+    },
+}
+
+/// Returns what is left of a variable without the joined text. `None` if the variable is gone.
+pub(super) fn rest_of(
+    draft: &Draft<'_>,
+    variables: &DraftValue,
+    name: &str,
+    joined: &JoinedText,
+) -> Option<JoinRest> {
+    let items = draft.items(variables);
+    let position = |name: &str| {
+        let is_named = |item: &DraftValue| draft.string_at(item, "name").as_deref() == Some(name);
+        items.iter().rposition(is_named)
+    };
+    let index = position(name)?;
+    let value = draft.string_at(&items[index], "value");
+    let Some(text) = value.and_then(|value| without(&value, joined)) else {
+        return Some(JoinRest::Changed);
+    };
+    if let Some(renamed) = &joined.renamed {
+        let original = position(renamed).filter(|_| text == format!("$({renamed})"));
+        return Some(match original {
+            Some(_) => JoinRest::Nothing { index, original },
+            None => JoinRest::Changed,
+        });
+    }
+    let has_other_fields = || {
+        let item = draft.value(&items[index]);
+        item.is_none_or(|item| item.as_object().is_none_or(|fields| fields.len() != 2))
+    };
+    Some(match joined.new && text.is_empty() && !has_other_fields() {
+        true => JoinRest::Nothing {
+            index,
+            original: None,
+        },
+        false => JoinRest::Text { index, text },
     })
 }

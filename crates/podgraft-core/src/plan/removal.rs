@@ -7,12 +7,13 @@ use crate::policy::defaults::is_default;
 use crate::record::live::{fits, is_live_node};
 use crate::record::{
     Effects, JoinedText, MARKER, RECORD, Record, RecordPaths, RemovedValue, ReplacedValue, digest,
-    split_last, without,
+    split_last,
 };
 use crate::yaml::tree::{NodeId, Tree};
 
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
+use super::joined::{JoinRest, rest_of};
 use super::replay::{Replay, ReplayStep, StepKind};
 use super::restored::{by_place, with_changes};
 
@@ -435,56 +436,6 @@ fn step_of_item(path: &str, value: Value, digest: &str, after: Option<String>) -
         after,
     };
     ReplayStep { path, kind }
-}
-
-/// What is left of a variable without a joined text.
-enum JoinRest {
-    /// The variable no longer contains the text.
-    Changed,
-    /// The variable at this index keeps this text.
-    Text { index: usize, text: String },
-    /// The variable at this index goes; the one at `original` had its name before.
-    Nothing {
-        index: usize,
-        original: Option<usize>,
-    },
-}
-
-/// Returns what is left of a variable without the joined text. `None` if the variable is gone.
-fn rest_of(
-    draft: &Draft<'_>,
-    variables: &DraftValue,
-    name: &str,
-    joined: &JoinedText,
-) -> Option<JoinRest> {
-    let items = draft.items(variables);
-    let position = |name: &str| {
-        let is_named = |item: &DraftValue| draft.string_at(item, "name").as_deref() == Some(name);
-        items.iter().rposition(is_named)
-    };
-    let index = position(name)?;
-    let value = draft.string_at(&items[index], "value");
-    let Some(text) = value.and_then(|value| without(&value, joined)) else {
-        return Some(JoinRest::Changed);
-    };
-    if let Some(renamed) = &joined.renamed {
-        let original = position(renamed).filter(|_| text == format!("$({renamed})"));
-        return Some(match original {
-            Some(_) => JoinRest::Nothing { index, original },
-            None => JoinRest::Changed,
-        });
-    }
-    let has_other_fields = || {
-        let item = draft.value(&items[index]);
-        item.is_none_or(|item| item.as_object().is_none_or(|fields| fields.len() != 2))
-    };
-    Some(match joined.new && text.is_empty() && !has_other_fields() {
-        true => JoinRest::Nothing {
-            index,
-            original: None,
-        },
-        false => JoinRest::Text { index, text },
-    })
 }
 
 /// The value of an empty mapping or list. `None` for anything else.
