@@ -10,6 +10,7 @@ mod compose;
 mod config_keys;
 mod conflict;
 mod containers;
+mod copied_requests;
 mod defaults;
 pub mod draft;
 pub(crate) mod draft_paths;

@@ -11,6 +11,7 @@ use crate::record::{
 };
 use crate::yaml::tree::{NodeId, Tree};
 
+use super::copied_requests::take_out_copied_requests;
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
 use super::joined::{JoinRest, rest_of};
@@ -75,6 +76,9 @@ pub(crate) fn take_out<'t>(
         has_restored: false,
     };
     removal.take_out_marks(marker, &record.paths())?;
+    if removal.is_live {
+        take_out_copied_requests(record, &removal.paths, &mut removal.draft)?;
+    }
     let mut redo = Vec::new();
     for policy in record.policies.iter().rev() {
         removal.policy = &policy.policy;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-use super::path::{RecordPaths, escape, identities, is_aligned};
+use super::path::{RecordPaths, below, escape, identities, is_aligned};
 use super::{Effects, PolicyRecord, RECORD, Record, digest, is_empty};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
@@ -230,6 +230,9 @@ impl<'r> FilledIn<'r> {
         target: &mut Map<String, Value>,
         fields: &Map<String, Value>,
     ) {
+        if key == "resources" {
+            self.adopt_copied_requests(target, fields);
+        }
         // Whether a value is a default depends on the target's other fields: a request that was copied from a limit goes
         // with that limit.
         let beside = ["image", "limits"]
@@ -255,6 +258,41 @@ impl<'r> FilledIn<'r> {
                     drop(target.insert(name.clone(), value.clone()))
                 }
                 None => {}
+            }
+        }
+    }
+
+    /// Copies the requests that equal a limit of the target, where others may be beside them.
+    fn adopt_copied_requests(
+        &mut self,
+        target: &mut Map<String, Value>,
+        fields: &Map<String, Value>,
+    ) {
+        let limits = target.get("limits").and_then(Value::as_object);
+        let requests = fields.get("requests").and_then(Value::as_object);
+        let (Some(limits), Some(requests)) = (limits, requests) else {
+            return;
+        };
+        let path = self.within("requests".to_owned(), |inner| {
+            inner.paths.write(&inner.segments)
+        });
+        let is_injected = |path: &str| self.injected.contains(path);
+        let mut copied = requests.clone();
+        copied.retain(|name, quantity| {
+            let limit = limits.get(name);
+            limit.is_some_and(|limit| quantity::is_same(quantity, limit))
+                && !is_injected(&path)
+                && !is_injected(&below(&path, name))
+        });
+        if copied.is_empty() {
+            return;
+        }
+        let own = target
+            .entry("requests")
+            .or_insert_with(|| Map::new().into());
+        if let Value::Object(own) = own {
+            for (name, quantity) in copied {
+                own.entry(name).or_insert(quantity);
             }
         }
     }
