@@ -86,10 +86,10 @@ fn is_token_mount(list: &str, item: &Value) -> bool {
         && (name.starts_with("kube-api-access-") || name.contains("-token-"))
 }
 
-/// Whether a field contains only token mounts that the server adds.
-fn is_token_mount_alone(key: &str, value: &Value) -> bool {
+/// Whether a field is a list that contains only such items.
+fn has_only(value: &Value, is_such: impl Fn(&Value) -> bool) -> bool {
     let items = value.as_array().filter(|items| !items.is_empty());
-    items.is_some_and(|items| items.iter().all(|item| is_token_mount(key, item)))
+    items.is_some_and(|items| items.iter().all(is_such))
 }
 
 /// Whether an item of a live object is the recorded one with defaults that the server filled in. Some defaults may be
@@ -131,7 +131,7 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
         Value::Object(fields) => {
             let stays = |key: &str, inner: &Value| {
                 let is_filled_in = is_default(parent, key, inner, value) && keys.contains(&key);
-                !is_filled_in && !is_token_mount_alone(key, inner)
+                !is_filled_in && !has_only(inner, |item| is_token_mount(key, item))
             };
             let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
             kept.map(|(key, inner)| (key.clone(), without(key, inner, keys)))
@@ -152,6 +152,8 @@ pub(super) struct FilledIn<'r> {
     /// The paths of what the record says that policies added. These are not of the server, also if they are defaults.
     injected: HashSet<&'r str>,
     paths: RecordPaths,
+    /// The names of the target's volumes, without which no token mount is kept.
+    volumes: HashSet<String>,
     /// The escaped keys and the identities that lead to the current value.
     segments: Vec<String>,
 }
@@ -164,7 +166,7 @@ impl<'r> FilledIn<'r> {
         FilledIn {
             injected: injected.map(String::as_str).collect(),
             paths: record.paths(),
-            segments: Vec::new(),
+            ..FilledIn::default()
         }
     }
 
@@ -215,7 +217,10 @@ impl<'r> FilledIn<'r> {
                 self.within(name, |inner| inner.adopt_value(key, item, current));
             }
         }
-        for item in current.iter().filter(|item| is_token_mount(key, item)) {
+        for item in current {
+            if !self.is_kept_mount(key, item) {
+                continue;
+            }
             let name = identities(key, std::slice::from_ref(item)).concat();
             let is_injected = self.within(name, |inner| inner.is_injected(item));
             if !is_injected && !target.contains(item) {
@@ -230,6 +235,9 @@ impl<'r> FilledIn<'r> {
         target: &mut Map<String, Value>,
         fields: &Map<String, Value>,
     ) {
+        if target.contains_key("containers") {
+            self.volumes = names_of(target.get("volumes"));
+        }
         if key == "resources" {
             self.adopt_copied_requests(target, fields);
         }
@@ -252,7 +260,7 @@ impl<'r> FilledIn<'r> {
                     self.within(segment, |inner| inner.adopt_value(name, existing, value));
                 }
                 None if (is_default(key, name, value, &owner)
-                    || is_token_mount_alone(name, value))
+                    || has_only(value, |item| self.is_kept_mount(name, item)))
                     && !self.within(segment, |inner| inner.is_injected(value)) =>
                 {
                     drop(target.insert(name.clone(), value.clone()))
@@ -260,6 +268,12 @@ impl<'r> FilledIn<'r> {
                 None => {}
             }
         }
+    }
+
+    /// Whether an item of a list is the token mount that the server adds, and its volume stays.
+    fn is_kept_mount(&self, list: &str, item: &Value) -> bool {
+        let volume = item.get("name").and_then(Value::as_str);
+        is_token_mount(list, item) && volume.is_some_and(|volume| self.volumes.contains(volume))
     }
 
     /// Copies the requests that equal a limit of the target, where others may be beside them.
@@ -309,6 +323,13 @@ impl<'r> FilledIn<'r> {
         };
         self.injected.contains(&*path) || !is_empty(value) && self.injected.iter().any(is_within)
     }
+}
+
+/// The names of the items of a list.
+fn names_of(list: Option<&Value>) -> HashSet<String> {
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    let names = items.filter_map(|item| item.get("name")?.as_str());
+    names.map(str::to_owned).collect()
 }
 
 fn record_text(object: &Value) -> Option<&str> {
