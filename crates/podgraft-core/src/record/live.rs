@@ -109,6 +109,7 @@ pub(crate) fn fits(item: &Value, recorded: &str) -> bool {
     })
 }
 
+/// Finds the keys of the defaults, and of the lists of mounts with that of a token.
 fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -119,19 +120,26 @@ fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
                 find_defaults(key, inner, found);
             }
         }
-        Value::Array(items) => items
-            .iter()
-            .for_each(|item| find_defaults(parent, item, found)),
+        Value::Array(items) => {
+            for item in items {
+                if is_token_mount(parent, item) {
+                    found.push(parent.to_owned());
+                }
+                find_defaults(parent, item, found);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
 fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
+    let is_absent_mount =
+        |list: &str, item: &Value| keys.contains(&list) && is_token_mount(list, item);
     match value {
         Value::Object(fields) => {
             let stays = |key: &str, inner: &Value| {
                 let is_filled_in = is_default(parent, key, inner, value) && keys.contains(&key);
-                !is_filled_in && !has_only(inner, |item| is_token_mount(key, item))
+                !is_filled_in && !has_only(inner, |item| is_absent_mount(key, item))
             };
             let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
             kept.map(|(key, inner)| (key.clone(), without(key, inner, keys)))
@@ -139,7 +147,7 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
         }
         Value::Array(items) => items
             .iter()
-            .filter(|item| !is_token_mount(parent, item))
+            .filter(|item| !is_absent_mount(parent, item))
             .map(|item| without(parent, item, keys))
             .collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
