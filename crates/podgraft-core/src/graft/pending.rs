@@ -261,7 +261,7 @@ impl<'t> RecordedDocument<'t> {
         let wanted = match problems.iter().any(Diagnostic::is_error) {
             true => DesiredState::Same,
             false => self
-                .wanted(&workload, &planned, is_annotated, &earlier)
+                .wanted(&workload, &mut planned, is_annotated, &earlier)
                 .unwrap_or_else(|| {
                     let message = format!("{} has no unambiguous value", workload.title());
                     let problem = Diagnostic::error(Code::Internal, message);
@@ -269,11 +269,10 @@ impl<'t> RecordedDocument<'t> {
                     DesiredState::Same
                 }),
         };
-        let mut blame = None;
-        if let DesiredState::Value(written) = &wanted {
-            drop_kept_defaults(&mut planned, written, &workload);
-            blame = PlanBlame::of(base, &planned.steps, false);
-        }
+        let blame = match &wanted {
+            DesiredState::Value(_) => PlanBlame::of(base, &planned.steps, false),
+            DesiredState::Same | DesiredState::Draft(_) | DesiredState::Base(_) => None,
+        };
         if !is_annotated {
             note_written(&mut planned, &wanted, earlier.current, &workload);
         }
@@ -313,11 +312,11 @@ impl<'t> RecordedDocument<'t> {
     }
 
     /// Returns the wanted state of a workload with the record of an earlier run. `None` if it has no value that readers
-    /// agree on.
+    /// agree on. Drops from the report what the state keeps.
     fn wanted(
         &self,
         workload: &Workload<'_>,
-        planned: &WorkloadPlan<'_>,
+        planned: &mut WorkloadPlan<'_>,
         is_annotated: bool,
         earlier: &EarlierRun<'_>,
     ) -> Option<DesiredState<'t>> {
@@ -335,6 +334,7 @@ impl<'t> RecordedDocument<'t> {
         let (mut target, current) = (target()?, earlier.current.whole());
         let record = planned.record.as_ref();
         restore_order_around(&earlier.record, record, !is_annotated, &mut target, current);
+        drop_kept_defaults(planned, &target, workload);
         Some(match is_equal(&target, current) {
             true => DesiredState::Same,
             false => DesiredState::Value(target),

@@ -13,6 +13,7 @@ use crate::manifest::workload::PodKinds;
 use crate::outcome::{GeneratedRecord, Outcome, PolicyReport};
 use crate::ownership::{TextAdjustment, WorkloadKey};
 use crate::plan::WorkloadPlan;
+use crate::plan::draft_paths::DraftPaths;
 use crate::record::live::is_live;
 use crate::record::lock::{Lock, MarkedWorkload, RecordSearch};
 use crate::record::{MARKER, Record, RecordError, RecordPaths, RecordedValue};
@@ -321,6 +322,7 @@ pub(super) fn drop_kept_defaults(
         return;
     }
     let paths = RecordPaths::of(&workload.pod_kind.path);
+    let planned_paths = DraftPaths::of(paths.clone());
     for report in &mut planned.policies {
         let record = planned.record.as_ref();
         let record = record.and_then(|record| record.policy(&report.policy));
@@ -328,7 +330,11 @@ pub(super) fn drop_kept_defaults(
             continue;
         };
         let removed = record.effects.removed.keys();
-        let kept = removed.filter(|path| paths.get(written, path).is_some());
+        // Another policy may put there what one removes.
+        let kept = removed.filter(|path| {
+            paths.get(written, path).is_some()
+                && planned_paths.value(&planned.draft, path).is_none()
+        });
         let kept: Vec<ChangeTarget> = kept.map(|path| ChangeTarget::from_path(path)).collect();
         changes.retain(|change| {
             change.operation != Operation::Remove || !kept.contains(&change.target)
