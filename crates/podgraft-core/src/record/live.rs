@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
 use super::path::{RecordPaths, below, escape, identities, is_aligned};
-use super::{Effects, PolicyRecord, RECORD, Record, digest, is_empty};
+use super::{Effects, PolicyRecord, RECORD, Record, ReplacedValue, digest, is_empty};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
 use crate::yaml::tree::{NodeId, Tree};
@@ -159,6 +159,8 @@ fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
 pub(super) struct FilledIn<'r> {
     /// The paths of what the record says that policies added. These are not of the server, also if they are defaults.
     injected: HashSet<&'r str>,
+    /// What the record says that policies replaced, by path. As long as it is so, nothing in it is of the server.
+    replaced: HashMap<&'r str, &'r ReplacedValue>,
     paths: RecordPaths,
     /// The names of the target's volumes, without which no token mount is kept.
     volumes: HashSet<String>,
@@ -170,9 +172,11 @@ impl<'r> FilledIn<'r> {
     /// What is not in the record of the live object.
     pub(super) fn beside(record: &'r Record) -> Self {
         let effects = record.policies.iter().map(|policy| &policy.effects);
-        let injected = effects.flat_map(|effects| effects.added.keys());
+        let injected = effects.clone().flat_map(|effects| effects.added.keys());
+        let replaced = effects.flat_map(|effects| &effects.replaced);
         FilledIn {
             injected: injected.map(String::as_str).collect(),
+            replaced: replaced.map(|(path, was)| (path.as_str(), was)).collect(),
             paths: record.paths(),
             ..FilledIn::default()
         }
@@ -191,6 +195,9 @@ impl<'r> FilledIn<'r> {
     }
 
     fn adopt_value(&mut self, key: &str, target: &mut Value, current: &Value) {
+        if self.is_replaced(current) {
+            return;
+        }
         match (target, current) {
             (Value::Object(target), Value::Object(fields)) => {
                 self.adopt_fields(key, target, fields);
@@ -317,6 +324,15 @@ impl<'r> FilledIn<'r> {
                 own.entry(name).or_insert(quantity);
             }
         }
+    }
+
+    /// Whether the current value is the one that policies put in place of another, as it was.
+    fn is_replaced(&self, value: &Value) -> bool {
+        if self.replaced.is_empty() {
+            return false;
+        }
+        let replaced = self.replaced.get(&*self.paths.write(&self.segments));
+        replaced.is_some_and(|replaced| replaced.now == digest(value))
     }
 
     /// Whether policies added the current value, or something in it.
