@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
 
-use super::path::{RecordPaths, below, escape, identities, is_aligned};
+use super::path::{RecordPaths, below, escape, identities, identity_of_item, is_aligned};
 use super::{Effects, PolicyRecord, RECORD, Record, ReplacedValue, digest, is_empty};
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
@@ -236,9 +236,11 @@ impl<'r> FilledIn<'r> {
             if !self.is_kept_mount(key, item) {
                 continue;
             }
-            let name = identities(key, std::slice::from_ref(item)).concat();
+            let name = identity_of_item(key, item);
+            // Each path has one mount.
+            let is_mounted = target.iter().any(|own| identity_of_item(key, own) == name);
             let is_injected = self.within(name, |inner| inner.is_injected(item));
-            if !is_injected && !target.contains(item) {
+            if !is_injected && !is_mounted {
                 target.push(item.clone());
             }
         }
