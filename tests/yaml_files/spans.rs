@@ -121,6 +121,11 @@ fn check_scalar(at: &str, tree: &Tree<'_>, id: NodeId) {
     if has_indicator && behind.ends_with(' ') && behind.trim().is_empty() {
         return;
     }
+    // On its own, the text of a flow collection would end at a line that begins like a separator.
+    let is_separator = |line: &str| line.starts_with("---") || line.starts_with("...");
+    if slice.lines().skip(1).any(is_separator) {
+        return;
+    }
     let line_end = if is_block && tree.span(id).end < tree.text().len() && !slice.ends_with('\n') {
         "\n"
     } else {
