@@ -212,11 +212,11 @@ pub(super) struct StrippedWorkload<'s> {
 }
 
 /// Removes podgraft's marker from an object. Annotations that are null are as good as none.
-fn unmarked(mut object: Value) -> Value {
+pub(super) fn unmarked(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let annotations = metadata.get_mut("annotations");
         if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-            annotations.remove(MARKER);
+            annotations.shift_remove(MARKER);
         }
         let is_empty =
             |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);

@@ -22,6 +22,7 @@ use crate::source::Source;
 use crate::yaml::parse::parse;
 use crate::yaml::value::is_equal;
 
+use super::adopt::unmarked;
 use super::document::DocumentTask;
 
 /// A policy that a second run may not find done, with the range in its file that shows it.
@@ -145,8 +146,6 @@ impl DocumentTask<'_> {
         let result = self.parsed(&tree, &source).read_workload(object)?;
         let options = Options {
             brief: false,
-            // Another name in the mark is no change by a policy.
-            no_marker: true,
             ..self.setting.options.clone()
         };
         let run = RunContext {
@@ -172,7 +171,8 @@ impl DocumentTask<'_> {
         Some(SecondRun {
             reports: planned.policies,
             error,
-            is_same: is_equal(&wanted, value),
+            // Another name in the marker is no change by a policy.
+            is_same: is_equal(&unmarked(wanted), &unmarked(value.clone())),
         })
     }
 }
