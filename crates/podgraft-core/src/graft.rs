@@ -281,7 +281,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
             DocumentScan::LetThrough { is_object, .. } if !setting.options.parse_all => {
                 report.append(document.read_loosely(usize::from(is_object), &mut memory));
             }
-            DocumentScan::Workload if document.is_unselected(required.as_ref()) => {
+            DocumentScan::Workload { .. } if document.is_unselected(required.as_ref()) => {
                 match setting.options.brief {
                     true => report.count_unread(1, 1),
                     false => report.append(document.read_loosely(1, &mut memory)),

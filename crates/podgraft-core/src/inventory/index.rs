@@ -188,13 +188,14 @@ impl DataIndex {
                     is_object: true,
                     ..
                 } => DataKind::of(kind),
-                DocumentScan::LetThrough { .. } | DocumentScan::Workload | DocumentScan::Parse => {
-                    None
-                }
+                DocumentScan::LetThrough { .. }
+                | DocumentScan::Workload { .. }
+                | DocumentScan::Parse => None,
             };
             let may_hold_data = match class {
                 DocumentScan::LetThrough { .. } => kind.is_some(),
-                DocumentScan::Workload | DocumentScan::Parse => finders
+                DocumentScan::Workload { .. } => false,
+                DocumentScan::Parse => finders
                     .iter()
                     .any(|finder| finder.find(chunk.text).is_some()),
             };

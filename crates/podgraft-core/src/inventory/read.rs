@@ -146,6 +146,7 @@ impl<'r> InventoryReader<'r> {
     pub(super) fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
+        let is_planned = self.standing == SourceRole::Manifest;
         let (kind, is_asked_for, is_read_elsewhere) = match classify(bytes, kinds) {
             DocumentScan::LetThrough {
                 kind, is_object, ..
@@ -153,9 +154,10 @@ impl<'r> InventoryReader<'r> {
                 let is_asked_for = has_record || kind.is_some_and(|kind| self.asks_for(kind));
                 (kind, is_object && is_asked_for, false)
             }
-            DocumentScan::Workload | DocumentScan::Parse => {
-                (None, true, self.standing == SourceRole::Manifest)
+            DocumentScan::Workload { kind } => {
+                (Some(kind), has_record || self.asks_for(kind), is_planned)
             }
+            DocumentScan::Parse => (None, true, is_planned),
         };
         let Some(text) = std::str::from_utf8(bytes).ok().filter(|_| is_asked_for) else {
             return;

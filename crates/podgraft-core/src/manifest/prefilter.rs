@@ -15,7 +15,10 @@ pub enum DocumentScan<'a> {
     /// It may hold workloads, or it is written in a way that only the parser understands.
     Parse,
     /// Its root has a known kind of workload. The rest is not scanned.
-    Workload,
+    Workload {
+        /// The kind.
+        kind: &'a [u8],
+    },
     /// It holds no workload of a known kind.
     LetThrough {
         /// The value of the one `kind` line.
@@ -180,9 +183,11 @@ impl<'a> RootFields<'a> {
 
     /// The class of a document whose rest is not scanned.
     fn class_so_far(&self, kinds: &PodKinds) -> DocumentScan<'a> {
-        match self.api_versions == 1 && self.is_of_interest(kinds) {
-            true => DocumentScan::Workload,
-            false => DocumentScan::Parse,
+        match self.kind {
+            Some(kind) if self.api_versions == 1 && self.is_of_interest(kinds) => {
+                DocumentScan::Workload { kind }
+            }
+            _ => DocumentScan::Parse,
         }
     }
 
