@@ -86,6 +86,17 @@ def named(at):
     return f"{namespace}---\n{workload(at)}".replace("namespace: shop\n", f"namespace: shop-{at}\n")
 
 
+def chart(at):
+    """A ConfigMap, and a workload that may have the variable of the policy from it."""
+    config_map = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-{at}\n  namespace: shop\ndata: {{LEVEL: info}}\n"
+    source = f"        envFrom: [{{configMapRef: {{name: web-{at}}}}}]\n"
+    return f"{config_map}---\n" + workload(at).replace("        - {name: OPTIONS, value: -Xmx512m}\n", source)
+
+
+def charts(size):
+    return documents(chart(at) for at in range(size))
+
+
 def indented(text, by):
     return "".join(f"{by}{line}" for line in text.splitlines(keepends=True))
 
@@ -176,6 +187,8 @@ CASES = {
     "workloads-report": (150, simple(workloads), ["apply", "-p", "agent.yaml", "in.yaml"], []),
     "workloads-stdin": (150, simple(workloads), ["apply", "-q", "-p", "agent.yaml"], []),
     "workloads-record": (40, simple(workloads), ["apply", "-q", "--record", "-p", "agent.yaml", "in.yaml"], []),
+    "charts": (150, simple(charts), APPLY, []),
+    "charts-stream": (150, simple(charts), ["apply", "-q", "--stream", "-p", "agent.yaml"], []),
     "policies-that-miss": (100, policies(lambda at: policy(f"p-{at}", f"{{selector: {{matchLabels: {{app: other-{at}}}}}}}")), APPLY, []),
     "policies-that-fit": (100, policies(lambda at: policy(f"p-{at}", "{kinds: [Deployment]}", annotation(at))), APPLY, []),
     "policies-glob": (100, policies(lambda at: policy(f"p-{at}", f"{{names: ['*-{at}']}}", annotation(at))), APPLY, []),

@@ -169,7 +169,7 @@ impl Inventory {
                 .get(name)
                 .is_some_and(|before| before.value == known.value);
             let asked = InventoryKey::Namespace(name.clone());
-            if !is_same && self.lookups.any(|tracked| *tracked == asked) {
+            if !is_same && self.lookups.any_of(&asked, |_| true) {
                 late.push((asked, known.place.clone()));
             }
         }
@@ -180,13 +180,16 @@ impl Inventory {
                 }
                 _ => false,
             };
-            if self.lookups.any(is_outdated) {
+            let first = InventoryKey::Data(name.without_folder());
+            if self.lookups.any_of(&first, is_outdated) {
                 late.push((InventoryKey::Data(name.clone()), known.place.clone()));
             }
         }
         for (name, known) in &others.objects {
             let is_outdated = |asked: &InventoryKey| self.is_object_outdated(asked, name, others);
-            if self.lookups.any(is_outdated) {
+            let first = [InventoryKey::Object, InventoryKey::LookedUp];
+            let mut first = first.into_iter().map(|key| key(name.without_folder()));
+            if first.any(|first| self.lookups.any_of(&first, is_outdated)) {
                 late.push((InventoryKey::Object(name.clone()), known.place.clone()));
             }
         }

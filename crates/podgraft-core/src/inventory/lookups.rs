@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::outcome::ObjectName;
 
@@ -17,6 +17,21 @@ pub enum InventoryKey {
     Object(ObjectName),
     /// An object that an expression looks up.
     LookedUp(ObjectName),
+}
+
+impl InventoryKey {
+    /// Whether both are the same lookup, perhaps from different folders.
+    fn is_same_except_folder(&self, other: &Self) -> bool {
+        match (self, other) {
+            (InventoryKey::Namespace(name), InventoryKey::Namespace(other)) => name == other,
+            (InventoryKey::Data(name), InventoryKey::Data(other))
+            | (InventoryKey::Object(name), InventoryKey::Object(other))
+            | (InventoryKey::LookedUp(name), InventoryKey::LookedUp(other)) => {
+                name.is_same_except_folder(other)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for InventoryKey {
@@ -40,19 +55,31 @@ impl RequestedKeys {
     }
 
     pub(super) fn note(&self, name: impl FnOnce() -> InventoryKey) {
-        if let Some(names) = &self.0 {
-            names
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(name());
+        if let Some(mut names) = self.keys() {
+            names.insert(name());
         }
     }
 
     pub(super) fn any(&self, predicate: impl Fn(&InventoryKey) -> bool) -> bool {
-        let names = self
-            .0
-            .as_ref()
-            .map(|names| names.lock().unwrap_or_else(PoisonError::into_inner));
-        names.is_some_and(|names| names.iter().any(predicate))
+        self.keys().is_some_and(|names| names.iter().any(predicate))
+    }
+
+    /// Whether a lookup from any folder fulfills a condition. `first` is the same lookup from no folder.
+    pub(super) fn any_of(
+        &self,
+        first: &InventoryKey,
+        predicate: impl Fn(&InventoryKey) -> bool,
+    ) -> bool {
+        self.keys().is_some_and(|names| {
+            let mut names = names
+                .range(first..)
+                .take_while(|name| name.is_same_except_folder(first));
+            names.any(predicate)
+        })
+    }
+
+    fn keys(&self) -> Option<MutexGuard<'_, BTreeSet<InventoryKey>>> {
+        let names = self.0.as_ref()?;
+        Some(names.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
