@@ -138,6 +138,24 @@ fn a_template_that_is_not_rendered_is_refused() {
 }
 
 #[test]
+fn an_object_that_is_looked_up_is_not_passed_over() {
+    let condition = "  matchConditions:
+  - {name: gateway, expression: \"lookup('apps/v1', 'Deployment', 'gateway').hasValue()\"}
+";
+    let policy = POLICY.replace("  inject:\n", &format!("{condition}  inject:\n"));
+    let policies = promises::policies(&policy).expect("the policy is right");
+    let broken = document("runtime:", "go", "[a\n");
+    for brief in [true, false] {
+        let options = Options {
+            brief,
+            ..Options::default()
+        };
+        let name = Arc::from("orders.yaml");
+        assert!(graft(&name, broken.as_bytes(), &policies, &options).is_refused());
+    }
+}
+
+#[test]
 fn a_trace_of_an_earlier_run_is_always_looked_at() {
     let marked =
         document("runtime:", "go", "[a\n").replace("example.com/agent", "podgraft.dev/applied");

@@ -38,7 +38,9 @@ impl<'p> RequiredTexts<'p> {
 /// The required texts of a policy; the longest, which are the rarest, first.
 fn texts_of(policy: &Policy) -> Vec<&str> {
     // The namespace of a workload is compared before its labels, and gives a warning if it is not known.
-    if policy.namespace.is_some() {
+    // An object that a policy looks up or generates may be any document, so one that cannot be read is an error.
+    let needs_objects = !policy.looks_up.is_empty() || !policy.generate.is_empty();
+    if policy.namespace.is_some() || needs_objects {
         return Vec::new();
     }
     let WorkloadFilter {
