@@ -33,6 +33,7 @@ pub mod verify_undo;
 mod words;
 mod write;
 
+use std::cell::LazyCell;
 use std::num::NonZeroUsize;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -256,7 +257,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
     let mut report = FileReport::default();
     let mut memory = DocumentCaches::of(&run);
     let mut pods = PodKeywordSearch::of(run.text);
-    let required = unselected::required_texts(setting);
+    let required = LazyCell::new(|| unselected::required_texts(setting));
     let mut chunks = ScannedDocuments::of(run.text, setting.kinds);
     while let Some((chunk, class)) = chunks.next() {
         let may_hold_pods = !setting.options.brief
@@ -269,6 +270,8 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
             has_more: run.has_more || chunks.has_more(),
             bytes: chunk.text,
         };
+        let is_workload = matches!(class, DocumentScan::Workload { .. });
+        let is_unselected = || is_workload && document.is_unselected(required.as_ref());
         match class {
             DocumentScan::LetThrough {
                 kind,
@@ -281,13 +284,15 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
             DocumentScan::LetThrough { is_object, .. } if !setting.options.parse_all => {
                 report.append(document.read_loosely(usize::from(is_object), &mut memory));
             }
-            DocumentScan::Workload { .. } if document.is_unselected(required.as_ref()) => {
-                match setting.options.brief {
+            _ if setting.options.brief && is_unselected() => report.count_unread(1, 1),
+            _ => {
+                let read = document.read(&mut memory);
+                // Whether a run fails does not depend on what it reports.
+                match read.is_refused() && is_unselected() {
                     true => report.count_unread(1, 1),
-                    false => report.append(document.read_loosely(1, &mut memory)),
+                    false => report.append(read),
                 }
             }
-            _ => report.append(document.read(&mut memory)),
         }
     }
     report

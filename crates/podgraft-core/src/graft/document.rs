@@ -93,9 +93,9 @@ impl<'a> DocumentTask<'a> {
         }
     }
 
-    /// Parses a document in which no policy selects a workload, only to report what is in it. Its errors are reported
-    /// by a linter only: whether other runs fail does not depend on what they report. `objects` is the number of objects
-    /// that its lines show.
+    /// Parses a document that holds no workload, only to report what is in it. Its errors are reported by a linter only:
+    /// whether other runs fail does not depend on what they report. `objects` is the number of objects that its lines
+    /// show.
     pub(super) fn read_loosely(
         self,
         objects: usize,
