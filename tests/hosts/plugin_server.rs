@@ -221,7 +221,7 @@ fn an_error_is_what_argo_cd_shows_and_holds_no_secret() {
     );
     server.place.write(
         "repository/app/pod.yaml",
-        "apiVersion: v1\nkind: Pod\nspec: {password: hunter2, a: [\n",
+        "apiVersion: v1\nkind: Pod\nspec: {runtime: java, password: hunter2, a: [\n",
     );
     let messages = failed(&server.generate("app", &[]));
     assert!(
