@@ -33,12 +33,15 @@ for kind in none mixed fleet changed fallback; do
   cmp out.yaml "$kind.yaml.expected"
 done
 
-# The changed documents by the other commands: from stdin, as a KRM function, with a report, a diff, in place, the same
-# again, and undo. They are compared with `apply -q` as a user types it, which writes the marker too.
-others=(stdin fn report check diff in-place again undo)
+# The changed documents by the other commands: a second run over its result, from stdin, as a KRM function, with a report,
+# a diff, in place, the same again, and undo. They are compared with `apply -q` as a user types it, which writes the
+# marker too.
+others=(second stdin fn report check diff in-place again undo)
 run=(--no-config --threads 1)
 with=("${run[@]}" -p "$here/policy.yaml")
-counted[quiet]=$(count out.yaml apply -q "${with[@]}" changed.yaml)
+counted[quiet]=$(count quiet.yaml apply -q "${with[@]}" changed.yaml)
+counted[second]=$(count out.yaml apply -q "${with[@]}" quiet.yaml)
+cmp out.yaml quiet.yaml
 counted[stdin]=$(count out.yaml apply -q "${with[@]}" <changed.yaml)
 {
   printf 'apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nfunctionConfig:\n'

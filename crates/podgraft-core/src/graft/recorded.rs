@@ -108,14 +108,15 @@ impl RecordedDocument<'_> {
 }
 
 impl DocumentTask<'_> {
-    /// Whether an annotation or a lock file records what an earlier run did to this document.
-    pub(super) fn has_recorded(&self) -> bool {
-        ANNOTATION.find(self.bytes).is_some() || self.is_locked()
+    /// Whether an annotation or a lock file may record what an earlier run did to this document.
+    fn may_be_recorded(&self) -> bool {
+        ANNOTATION.find(self.bytes).is_some() || self.may_be_locked()
     }
 
-    /// Whether a lock file of the run covers this file, and the document has podgraft's marker.
-    fn is_locked(&self) -> bool {
-        self.setting.inventory.locks().is_for(self.setting.name) && self.is_marked()
+    /// Whether a lock file of the run may have a record of this document, which has podgraft's marker.
+    fn may_be_locked(&self) -> bool {
+        let locks = self.setting.inventory.locks();
+        locks.may_have_record_in(self.setting.name) && self.is_marked()
     }
 
     /// Whether records matter for this document: it has one, this run writes one, or something is to be undone or
@@ -124,7 +125,7 @@ impl DocumentTask<'_> {
         let options = self.setting.options;
         let may_adopt = || !options.no_marker && options.lock && self.is_marked();
         options.is_recording()
-            || self.is_traced() && (may_adopt() || self.has_recorded() || self.is_to_undo())
+            || self.is_traced() && (may_adopt() || self.may_be_recorded() || self.is_to_undo())
     }
 
     /// Whether the document contains podgraft's prefix, with which all its annotations begin.

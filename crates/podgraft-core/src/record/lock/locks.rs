@@ -130,9 +130,9 @@ impl LockSet {
             .collect()
     }
 
-    /// Whether a lock file covers the file.
-    pub(crate) fn is_for(&self, file: &str) -> bool {
-        self.files.contains_key(file)
+    /// Whether a workload of the file may have a record, under its name and file or those that it had before.
+    pub(crate) fn may_have_record_in(&self, file: &str) -> bool {
+        self.files.contains_key(file) && self.locks.iter().any(|lock| !lock.workloads.is_empty())
     }
 
     /// Whether a workload of the file is recorded.
