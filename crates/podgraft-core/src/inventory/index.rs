@@ -1,8 +1,8 @@
 //! An index of the ConfigMaps and Secrets in the manifests. The texts are scanned at the first lookup. Of documents in
 //! plain YAML, only those that are looked up are parsed.
 
+use foldhash::HashMap;
 use memchr::memmem::Finder;
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -36,7 +36,7 @@ pub struct DataIndex {
     options: Options,
     kinds: PodKinds,
     found: OnceLock<ScanResult>,
-    answers: Mutex<BTreeMap<ObjectName, Arc<DataMatches>>>,
+    answers: Mutex<HashMap<ObjectName, Arc<DataMatches>>>,
 }
 
 /// The objects of one kind, namespace and name. If no namespace is known, there may be one in each folder.

@@ -9,7 +9,7 @@ use crate::source::Place;
 use crate::yaml::splice::Edit;
 
 /// The identity of an object in a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
     /// The API group; empty for the core group. The version is left out, because all versions of a group show the
     /// same objects.
