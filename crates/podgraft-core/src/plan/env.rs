@@ -183,7 +183,7 @@ impl<'t> Planner<'_, 't> {
     fn add_joined(&mut self, change: VariableChange<'_>) -> PlanResult {
         let hidden = self.find_in_sources(change);
         let (hidden, unknown) = hidden.map_err(|doubt| self.in_doubt(doubt, change.entry))?;
-        self.warn_of_unknown_sources(change, unknown);
+        self.warn_of_unknown_sources(change, &unknown);
         if let Some(EnvFromVariable { reference, text }) = hidden {
             return self.compose_hidden(change, reference, text.as_deref());
         }

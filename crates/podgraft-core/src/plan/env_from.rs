@@ -102,25 +102,31 @@ impl Planner<'_, '_> {
     }
 
     /// Warns of objects of `envFrom` that are not among the manifests: they may bring the variable, and the policy's
-    /// would override it.
+    /// would override it. Only the help names them, so that a report shows the warning once for all workloads.
     pub(super) fn warn_of_unknown_sources(
         &mut self,
         change: VariableChange<'_>,
-        unknown: Vec<ObjectName>,
+        unknown: &[ObjectName],
     ) {
-        for object in unknown {
-            let name = &change.entry.name;
-            let message = format!(
-                "policy `{}` sets `{name}`, which overrides any `{name}` that the {object} \
-                 provides through `envFrom`",
-                self.policy.identity
-            );
-            let help = format!(
-                "pass the file that contains the {} with `--context`",
-                object.kind
-            );
-            self.warn_of_hidden(change, message, help);
+        if self.options.brief || unknown.is_empty() {
+            return;
         }
+        let name = &change.entry.name;
+        let message = format!(
+            "policy `{}` sets `{name}`, which overrides any `{name}` that `envFrom` provides",
+            self.policy.identity
+        );
+        let objects: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+        let files = if unknown.len() == 1 {
+            "file that contains"
+        } else {
+            "files that contain"
+        };
+        let help = format!(
+            "pass the {files} the {} with `--context`",
+            objects.join(" and the ")
+        );
+        self.warn_of_hidden(change, message, help);
     }
 
     pub(super) fn in_doubt(&self, doubt: Diagnostic, change: &EnvChange) -> PlanError {
