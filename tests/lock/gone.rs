@@ -22,6 +22,11 @@ spec:
     initContainers: [{name: agent, image: 'registry.example.com/agent:1'}]
     volumes: [{name: logs, emptyDir: {}}]
     podAnnotations: {team: ours}
+    defaults: {imagePullPolicy: IfNotPresent}
+    patches:
+    - patchType: JSONPatch
+      scope: PodTemplate
+      patch: [{op: add, path: /spec/terminationGracePeriodSeconds, value: 5}]
 ";
 
 /// A workload with an own `LEVEL`. With `high`, all that the policy wants is the user's but the init container.
@@ -29,7 +34,8 @@ fn workload(name: &str, level: &str) -> String {
     let (options, rest) = match level {
         "high" => (
             "-Dagent",
-            "      volumes:\n      - name: logs\n        emptyDir: {}\n",
+            "        imagePullPolicy: IfNotPresent\n      terminationGracePeriodSeconds: 5\n      volumes:\n      - \
+             name: logs\n        emptyDir: {}\n",
         ),
         _ => ("-Xmx1g", ""),
     };

@@ -3,7 +3,7 @@
 
 use super::joined_text::without;
 use super::lock::PathLookup;
-use super::path::rest_below;
+use super::path::{is_aligned, rest_below};
 use super::renamed::{affects, is_one_of};
 use super::{Effects, JoinedText, Record, RecordedValue};
 
@@ -63,6 +63,13 @@ impl Effects {
         present.any(|known| rest_below(path, known).is_some())
     }
 
+    /// Keeps only the items of lists, the labels and the annotations. Of these, a record also lists what the manifest had
+    /// already (`present`). A field that a default or a patch sets may be the user's, and no record says so.
+    pub(super) fn retain_items(&mut self) {
+        self.added.retain(|path, _| is_item(path));
+        self.replaced.retain(|path, _| is_item(path));
+    }
+
     /// Whether something is in place that would not be there with the policies of the record alone.
     pub(super) fn has_own_content(&self, record: &Record, lookup: PathLookup<'_>) -> bool {
         let others = || record.policies.iter().map(|policy| &policy.effects);
@@ -87,4 +94,10 @@ impl Effects {
                     && value.is_some_and(|value| without(value, text).is_some())
             })
     }
+}
+
+/// Whether a record path is that of an item of a list, a label or an annotation.
+fn is_item(path: &str) -> bool {
+    let holder = path.rsplit('/').nth(1).unwrap_or_default();
+    is_aligned(holder) || matches!(holder, "labels" | "annotations")
 }

@@ -3,10 +3,12 @@
 //! the workload.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::moved::placed;
 use super::{Lock, LockedPolicy, LockedWorkload, MarkedWorkload, RecordSearch};
 use crate::ownership::Record;
+use crate::record::path::rest_below;
 
 impl Lock {
     /// Adds the policies that the marker does not name. A line that a merge brought back after an undo names nothing
@@ -69,11 +71,13 @@ impl Lock {
                     let is_other = |path: &String, _: &mut _| !own.joined.contains_key(path);
                     policy.effects.joined.retain(is_other);
                 }
+                policy.effects.retain_items();
                 let is_in_place = policy.effects.has_own_content(&record, workload.lookup);
                 if is_in_place {
                     let policies = &mut joined.to_mut().policies;
                     let own = policies.remove(name).unwrap_or_default();
                     let mut both = locked_policy.clone();
+                    both.remove_present(&own.present);
                     both.join(own);
                     policies.insert(name.clone(), both);
                     has_joined = true;
@@ -84,6 +88,20 @@ impl Lock {
             }
         }
         joined
+    }
+}
+
+impl LockedPolicy {
+    /// Removes what the manifest had already, as the workload's own line says.
+    fn remove_present(&mut self, present: &BTreeSet<String>) {
+        let is_absent = |path: &String| {
+            let mut present = present.iter();
+            !present.any(|known| rest_below(path, known).is_some())
+        };
+        self.added.retain(is_absent);
+        self.shared.retain(is_absent);
+        self.joined.retain(|path, _| is_absent(path));
+        self.replaced.retain(|path, _| is_absent(path));
     }
 }
 
