@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::source::Place;
 
 /// Stands for text that is left out.
-const GAP: &str = "…";
+pub(crate) const GAP: &str = "…";
 
 /// The place with the part of its line to show. Of JSON on one line, that is the innermost object or list around the
 /// place, without what is nested in it beside the place. Other lines stay as they are.
@@ -112,6 +112,22 @@ fn start_of_innermost(before: &str, is_cut: bool) -> usize {
 enum Bracket {
     Open,
     Close,
+}
+
+/// Whether each bracket of a line has its counterpart there. The others belong to a collection of several lines, of which
+/// the line is only a part.
+pub(crate) fn is_balanced(line: &str) -> bool {
+    let (mut depth, mut brackets) = (0_usize, Brackets::default());
+    let mut chars = line.chars();
+    let is_closed = chars.all(|char| match brackets.next(char) {
+        Some(Bracket::Open) => {
+            depth += 1;
+            true
+        }
+        Some(Bracket::Close) => depth.checked_sub(1).map(|rest| depth = rest).is_some(),
+        None => true,
+    });
+    is_closed && depth == 0
 }
 
 /// Finds the brackets of a flow collection that stand outside of quotes.

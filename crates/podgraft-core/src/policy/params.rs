@@ -10,6 +10,7 @@ use super::native::types::Param;
 use super::schema::{did_you_mean, meant, nearest};
 use super::template::ParamValues;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::mask;
 use crate::source::Place;
 use crate::yaml::value::Path;
 
@@ -250,10 +251,11 @@ impl DeclaredParam<'_, '_> {
 
     fn check_value(&self, value: &str, pattern: Option<Regex>) -> Result<(), Diagnostic> {
         let name = &self.param.name;
+        let shown = mask::value(name, value);
         if pattern.is_some_and(|pattern| !pattern.is_match(value)) {
             let pattern = self.param.pattern.as_deref().unwrap_or_default();
             return Err(self.refuse_value(format!(
-                "the value `{value}` of the parameter `{name}` does not match `{pattern}`"
+                "the value `{shown}` of the parameter `{name}` does not match `{pattern}`"
             )));
         }
         let words: Vec<&str> = (0..self.param.r#enum.len())
@@ -261,7 +263,7 @@ impl DeclaredParam<'_, '_> {
             .collect();
         if !words.is_empty() && !words.contains(&value) {
             let problem = self.refuse_value(format!(
-                "the value `{value}` of the parameter `{name}` is not one of {}",
+                "the value `{shown}` of the parameter `{name}` is not one of {}",
                 words.join(", ")
             ));
             return Err(match nearest(value, words.into_iter()) {

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use super::workload_head::WorkloadHeader;
 use crate::change::{list, list_removed};
 use crate::diagnostic::Label;
-use crate::excerpt::narrowed;
-use crate::mask;
+use crate::excerpt::{GAP, is_balanced, narrowed};
+use crate::mask::{MASK, hide, secrets_in};
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, WorkloadReport};
 use crate::wording::{self, Paint, count, one_line, without_nulls};
 
@@ -82,8 +82,16 @@ fn policy(policy_report: &PolicyReport, paint: Paint, text: &mut String) {
     }
 }
 
+/// The line of a place, without the secrets in it. One that cannot be read on its own may hold them anywhere.
 fn excerpt(label: &Label) -> String {
-    let line = one_line(&mask::text(narrowed(&label.place).excerpt.trim()));
+    let place = narrowed(&label.place);
+    let line = place.excerpt.trim();
+    let piece = line.trim_start_matches(GAP).trim_end_matches(GAP);
+    let shown = match is_balanced(piece) {
+        true => hide(piece.as_bytes(), 0, &secrets_in(piece.as_bytes())),
+        false => MASK.to_owned(),
+    };
+    let line = one_line(&line.replacen(piece, &shown, 1));
     match line.char_indices().nth(EXCERPT) {
         Some((at, _)) => format!("{}...", &line[..at]),
         None => line,
