@@ -157,12 +157,13 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         }
     }
 
-    /// The value of a node without what the base leaves out.
+    /// The value of a node without what the base leaves out, and without fields that are null.
     fn value(&self, node: NodeId) -> Evaluated<Value> {
         let mut value = self.whole_value(node)?;
         if !self.base.left_out.is_empty() {
             self.leave_out(self.workload.tree.follow(node), &mut value);
         }
+        remove_null_fields(&mut value);
         Ok(value)
     }
 
@@ -276,6 +277,20 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
             }
         }
         Ok(object)
+    }
+}
+
+/// Removes the fields that are null. An API server reads them as absent: `env:` without items.
+fn remove_null_fields(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if map.values().any(Value::is_null) {
+                map.retain(|_, field| !field.is_null());
+            }
+            map.values_mut().for_each(remove_null_fields);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_null_fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
