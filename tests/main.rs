@@ -26,6 +26,7 @@ mod large;
 mod layouts;
 mod limits;
 mod lint;
+mod live;
 mod lock;
 mod mistakes;
 mod mutation;

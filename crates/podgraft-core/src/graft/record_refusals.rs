@@ -43,6 +43,10 @@ impl ParsedDocument<'_> {
                 .any(|outcome| matches!(outcome, Outcome::Failed(_)));
             let problem = changed_since(workload, &places, drift);
             let stays = match is_gone {
+                _ if drift.handling == DriftHandling::Refuse => {
+                    problems.push(problem);
+                    continue;
+                }
                 true if !self.setting.options.force => {
                     problems.push(problem);
                     continue;
@@ -97,7 +101,9 @@ pub(super) fn changed_since(
         DriftHandling::Keep => {
             format!("to undo the rest, and leave this value as it is: {command}")
         }
-        DriftHandling::Leave | DriftHandling::Force => format!("to remove it anyway: {command}"),
+        DriftHandling::Leave | DriftHandling::Refuse | DriftHandling::Force => {
+            format!("to remove it anyway: {command}")
+        }
     })
 }
 

@@ -15,6 +15,7 @@ use super::copied_requests::take_out_copied_requests;
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
 use super::joined::{JoinRest, rest_of};
+use super::leftovers::{is_alternative, is_beside, take_out_defaults};
 use super::replay::{Replay, ReplayStep, StepKind};
 use super::restored::{by_place, with_changes};
 
@@ -25,6 +26,8 @@ pub enum DriftHandling {
     Leave,
     /// Keep it however changed values are handled: it cannot be told from what is not the policy's.
     Keep,
+    /// It cannot stay, since what comes back excludes it: an error unless changed values are removed.
+    Refuse,
     /// Remove it like the others.
     Force,
 }
@@ -86,6 +89,7 @@ pub(crate) fn take_out<'t>(
         removal.redo = Replay::new(policy);
         removal.take_out_policy(&policy.effects)?;
         removal.remove_empty_holders([&policy.effects])?;
+        removal.remove_rivals(&policy.effects)?;
         redo.push(std::mem::take(&mut removal.redo));
     }
     // A mapping that one policy made may have held items of another, and was not empty when the first was removed.
@@ -415,6 +419,9 @@ impl PolicyRemoval<'_, '_> {
             }
         }
         for (path, original) in holders.into_iter().rev() {
+            if self.is_live {
+                take_out_defaults(path, &self.paths, &mut self.draft)?;
+            }
             let part = self.paths.get(&self.draft, path);
             let Some(existing) = part.and_then(|part| empty_collection(&self.draft, &part)) else {
                 continue;
@@ -426,6 +433,24 @@ impl PolicyRemoval<'_, '_> {
                     self.paths.set(&mut self.draft, path, &existing, original)?;
                 }
                 None => self.paths.remove(&mut self.draft, path)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles what somebody added to a source or handler that the policy put in place of another one, which is back now:
+    /// an API server takes only one of them.
+    fn remove_rivals(&mut self, effects: &Effects) -> Result<(), Refusal> {
+        for path in effects.made.iter().filter(|path| is_alternative(path)) {
+            let is_back = |other: &String| is_beside(path, other) && self.value(other).is_some();
+            if self.value(path).is_none() || !effects.removed.keys().any(is_back) {
+                continue;
+            }
+            if self.leniency == DriftHandling::Force {
+                self.note_changed(path, DriftHandling::Force);
+                self.paths.remove(&mut self.draft, path)?;
+            } else {
+                self.note_changed(path, DriftHandling::Refuse);
             }
         }
         Ok(())
