@@ -109,6 +109,46 @@ fn a_source_in_place_of_another_goes_with_its_defaults() {
 }
 
 #[test]
+fn a_container_in_place_of_another_goes_with_its_defaults() {
+    let first = json!([{
+        "type": "Container", "name": "side", "image": "side:1", "livenessProbe": {"httpGet": {"port": 80}},
+        "env": [{"name": "A", "value": "b"}], "resources": {"limits": {"cpu": "100m"}},
+    }]);
+    let from = json!({"fieldRef": {"fieldPath": "metadata.name"}});
+    let second = json!([{
+        "type": "Container", "name": "side", "image": "side:latest", "livenessProbe": {"exec": {"command": ["a"]}},
+        "env": [{"name": "A", "valueFrom": from}], "resources": {"limits": {"cpu": "200m"}},
+    }]);
+    let both = [
+        policy("a", &json!({"inject": {"sidecars": first}})),
+        policy(
+            "b",
+            &json!({"onConflict": "Replace", "inject": {"sidecars": second}}),
+        ),
+    ];
+    let live = changed(&applied(&live_pod(), &both), |spec| {
+        let side = &mut spec["containers"][1];
+        side["imagePullPolicy"] = json!("Always");
+        side["terminationMessagePolicy"] = json!("File");
+        side["livenessProbe"]["timeoutSeconds"] = json!(1);
+        side["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] = json!("v1");
+        side["resources"]["requests"] = json!({"cpu": "200m"});
+    });
+    assert_eq!(applied(&live, &both), live);
+    assert_eq!(undone(&live), live_pod());
+    let only = RemovalSelection::Only(vec!["b".to_owned()]);
+    let without = done(&live, &[], undoing(only, false));
+    let side = &spec_of(&without)["containers"][1];
+    assert_eq!(side["resources"], json!({"limits": {"cpu": "100m"}}));
+    assert_eq!(
+        side["livenessProbe"],
+        json!({"httpGet": {"port": 80}, "timeoutSeconds": 1})
+    );
+    assert_eq!(side.get("imagePullPolicy"), None);
+    assert_eq!(undone(&without), live_pod());
+}
+
+#[test]
 fn what_somebody_added_to_a_source_does_not_stay_beside_another() {
     let volumes = json!([{"name": "data", "emptyDir": {}}]);
     let containers = json!([{"name": "app", "image": "app:1"}]);

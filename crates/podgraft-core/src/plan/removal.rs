@@ -11,7 +11,7 @@ use crate::record::{
 };
 use crate::yaml::tree::{NodeId, Tree};
 
-use super::copied_requests::take_out_copied_requests;
+use super::dependent_defaults::take_out_dependent_defaults;
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
 use super::joined::{JoinRest, rest_of};
@@ -80,7 +80,7 @@ pub(crate) fn take_out<'t>(
     };
     removal.take_out_marks(marker, &record.paths())?;
     if removal.is_live {
-        take_out_copied_requests(record, &removal.paths, &mut removal.draft)?;
+        take_out_dependent_defaults(record, &removal.paths, &mut removal.draft)?;
     }
     let mut redo = Vec::new();
     for policy in record.policies.iter().rev() {
