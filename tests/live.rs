@@ -177,3 +177,58 @@ fn what_somebody_added_to_a_source_does_not_stay_beside_another() {
     let forced = splice(edited.as_bytes(), &report.edits);
     assert_eq!(String::from_utf8_lossy(&forced), text);
 }
+
+/// What a server fills in in a container with a port, a variable, and two probes: twelve kinds of defaults.
+fn filled_in(container: &mut Value) {
+    container["imagePullPolicy"] = json!("IfNotPresent");
+    container["terminationMessagePath"] = json!("/dev/termination-log");
+    container["terminationMessagePolicy"] = json!("File");
+    container["securityContext"] = json!({});
+    container["ports"][0]["protocol"] = json!("TCP");
+    container["env"][0]["valueFrom"]["fieldRef"]["apiVersion"] = json!("v1");
+    for probe in ["livenessProbe", "readinessProbe"] {
+        let probe = &mut container[probe];
+        probe["httpGet"]["scheme"] = json!("HTTP");
+        for (field, default) in [
+            ("timeoutSeconds", 1),
+            ("periodSeconds", 10),
+            ("successThreshold", 1),
+            ("failureThreshold", 3),
+        ] {
+            probe[field] = json!(default);
+        }
+    }
+}
+
+#[test]
+fn a_sidecar_may_state_some_of_many_defaults() {
+    let sidecar = |image: &str| {
+        let probe = json!({"httpGet": {"port": 9090, "path": "/live"}});
+        let mut stating = probe.clone();
+        stating["timeoutSeconds"] = json!(1);
+        let from = json!({"fieldRef": {"fieldPath": "metadata.name"}});
+        let sidecar = json!({
+            "type": "Container", "name": "side", "image": image, "ports": [{"containerPort": 9090}],
+            "env": [{"name": "NODE", "valueFrom": from}], "livenessProbe": stating, "readinessProbe": probe,
+            "resources": {"limits": {"cpu": "100m"}},
+        });
+        policy("a", &json!({"inject": {"sidecars": [sidecar]}}))
+    };
+    let text = applied(&live_pod(), &[sidecar("side:1")]);
+    let live = changed(&text, |spec| {
+        filled_in(&mut spec["containers"][1]);
+    });
+    assert_eq!(applied(&live, &[sidecar("side:1")]), live);
+    let updated = applied(&live, &[sidecar("side:2")]);
+    let mut expected = spec_of(&live);
+    expected["containers"][1]["image"] = json!("side:2");
+    assert_eq!(spec_of(&updated), expected);
+    for text in [&live, &updated] {
+        assert_eq!(undone(text), live_pod());
+    }
+    let edited = changed(&live, |spec| {
+        spec["containers"][1]["readinessProbe"]["timeoutSeconds"] = json!(2);
+    });
+    let report = run(&edited, &[], undoing(RemovalSelection::All, false));
+    assert_eq!(promises::errors(&report)[0].code, Code::ChangedSince);
+}

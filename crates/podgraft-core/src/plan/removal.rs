@@ -4,7 +4,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::defaults::is_default;
-use crate::record::live::{fits, is_live_node};
+use crate::record::fits::fits;
+use crate::record::live::is_live_node;
 use crate::record::{
     Effects, JoinedText, MARKER, RECORD, Record, RecordPaths, RemovedValue, ReplacedValue, digest,
     split_last,

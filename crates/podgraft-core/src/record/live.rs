@@ -22,10 +22,6 @@ const OWN_METADATA: [&str; 6] = [
 /// The annotation of `kubectl apply`.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How many kinds of defaults of one item are tried both with and without. Further ones are only tried without, since
-/// the number of combinations doubles with each.
-const MOST_DEFAULTS: usize = 10;
-
 /// Whether the object comes from an API server, which sets `metadata.uid`.
 pub(crate) fn is_live(object: &Value) -> bool {
     object["metadata"]["uid"].is_string()
@@ -79,7 +75,7 @@ pub(crate) fn as_created(object: &Value) -> Value {
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// Whether an item of a list is the token mount that the server adds.
-fn is_token_mount(list: &str, item: &Value) -> bool {
+pub(super) fn is_token_mount(list: &str, item: &Value) -> bool {
     let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
     list == "volumeMounts"
         && item.get("mountPath").and_then(Value::as_str) == Some(TOKEN_PATH)
@@ -90,68 +86,6 @@ fn is_token_mount(list: &str, item: &Value) -> bool {
 fn has_only(value: &Value, is_such: impl Fn(&Value) -> bool) -> bool {
     let items = value.as_array().filter(|items| !items.is_empty());
     items.is_some_and(|items| items.iter().all(is_such))
-}
-
-/// Whether an item of a live object is the recorded one with defaults that the server filled in. Some defaults may be
-/// part of the recorded item, because a policy may state them.
-pub(crate) fn fits(item: &Value, recorded: &str) -> bool {
-    let mut defaults = Vec::new();
-    find_defaults("", item, &mut defaults);
-    defaults.sort_unstable();
-    defaults.dedup();
-    // Bit `i` of `kept` keeps default `i`. The first try keeps none.
-    (0..1_u32 << defaults.len().min(MOST_DEFAULTS)).any(|kept| {
-        let is_kept = |index: usize| index < MOST_DEFAULTS && kept & (1 << index) != 0;
-        let absent_defaults = (0..defaults.len())
-            .filter(|&index| !is_kept(index))
-            .map(|index| defaults[index].as_str());
-        digest(&without("", item, &absent_defaults.collect::<Vec<_>>())) == recorded
-    })
-}
-
-/// Finds the keys of the defaults, and of the lists of mounts with that of a token.
-fn find_defaults(parent: &str, value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, inner) in fields {
-                if is_default(parent, key, inner, value) {
-                    found.push(key.clone());
-                }
-                find_defaults(key, inner, found);
-            }
-        }
-        Value::Array(items) => {
-            for item in items {
-                if is_token_mount(parent, item) {
-                    found.push(parent.to_owned());
-                }
-                find_defaults(parent, item, found);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn without(parent: &str, value: &Value, keys: &[&str]) -> Value {
-    let is_absent_mount =
-        |list: &str, item: &Value| keys.contains(&list) && is_token_mount(list, item);
-    match value {
-        Value::Object(fields) => {
-            let stays = |key: &str, inner: &Value| {
-                let is_filled_in = is_default(parent, key, inner, value) && keys.contains(&key);
-                !is_filled_in && !has_only(inner, |item| is_absent_mount(key, item))
-            };
-            let kept = fields.iter().filter(|(key, inner)| stays(key, inner));
-            kept.map(|(key, inner)| (key.clone(), without(key, inner, keys)))
-                .collect()
-        }
-        Value::Array(items) => items
-            .iter()
-            .filter(|item| !is_absent_mount(parent, item))
-            .map(|item| without(parent, item, keys))
-            .collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-    }
 }
 
 /// What an API server filled in or normalized in a live object.

@@ -5,6 +5,7 @@
 //! taken from the manifest are stored; what was injected is in the manifest itself.
 
 mod bounds;
+pub(crate) mod fits;
 pub(crate) mod joined_text;
 pub(crate) mod live;
 pub mod lock;
