@@ -210,13 +210,15 @@ fn a_sidecar_may_state_some_of_many_defaults() {
         let sidecar = json!({
             "type": "Container", "name": "side", "image": image, "ports": [{"containerPort": 9090}],
             "env": [{"name": "NODE", "valueFrom": from}], "livenessProbe": stating, "readinessProbe": probe,
-            "resources": {"limits": {"cpu": "100m"}},
+            "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}, "requests": {"cpu": "100m"}},
         });
         policy("a", &json!({"inject": {"sidecars": [sidecar]}}))
     };
     let text = applied(&live_pod(), &[sidecar("side:1")]);
     let live = changed(&text, |spec| {
-        filled_in(&mut spec["containers"][1]);
+        let side = &mut spec["containers"][1];
+        filled_in(side);
+        side["resources"]["requests"]["memory"] = json!("64Mi");
     });
     assert_eq!(applied(&live, &[sidecar("side:1")]), live);
     let updated = applied(&live, &[sidecar("side:2")]);
@@ -231,4 +233,23 @@ fn a_sidecar_may_state_some_of_many_defaults() {
     });
     let report = run(&edited, &[], undoing(RemovalSelection::All, false));
     assert_eq!(promises::errors(&report)[0].code, Code::ChangedSince);
+}
+
+#[test]
+fn a_request_is_copied_beside_others() {
+    let resources =
+        json!({"limits": {"cpu": "100m", "memory": "64Mi"}, "requests": {"cpu": "10m"}});
+    let sidecar =
+        json!({"type": "Native", "name": "side", "image": "side:1", "resources": resources});
+    let policies = [policy("a", &json!({"inject": {"sidecars": [sidecar]}}))];
+    let live = changed(&applied(&live_pod(), &policies), |spec| {
+        spec["initContainers"][0]["resources"]["requests"]["memory"] = json!("64Mi");
+    });
+    assert_eq!(applied(&live, &policies), live);
+    assert_eq!(undone(&live), live_pod());
+    // The same without a record.
+    let spec = spec_of(&live);
+    let unrecorded = pod(&json!({"name": "orders", "uid": "0a1b"}), &spec);
+    let report = run(&unrecorded, &policies, Options::default());
+    assert!(promises::errors(&report).is_empty() && report.edits.is_empty());
 }

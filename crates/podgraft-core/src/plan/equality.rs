@@ -1,7 +1,7 @@
 //! Equality of an existing value and the one that a policy wants. The existing one may also have fields that an API
 //! server fills in, so that manifests dumped from a cluster are up to date instead of full of conflicts.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::policy::defaults::is_default;
 use crate::policy::quantity;
@@ -29,6 +29,10 @@ fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -
             let has_ours = wanted_fields
                 .iter()
                 .all(|(name, value)| match fields.get(name) {
+                    Some(Value::Object(requests)) if key == "resources" && name == "requests" => {
+                        let own = without_copied(requests, value, fields.get("limits"));
+                        compare(&own, value, name)
+                    }
                     Some(found) if is_of_quantities(key) => compare(found, value, QUANTITY),
                     Some(found) if FREE_MAPPINGS.contains(&key) => compare(found, value, ""),
                     Some(found) => compare(found, value, name),
@@ -56,6 +60,20 @@ fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -
         }
         _ => false,
     }
+}
+
+/// Returns the requests without those that a server copied from a limit, unless they are wanted.
+fn without_copied(requests: &Map<String, Value>, wanted: &Value, limits: Option<&Value>) -> Value {
+    let is_copied = |name: &str, request: &Value| {
+        let limit = limits.and_then(|limits| limits.get(name));
+        let limit = limit.filter(|_| wanted.get(name).is_none());
+        limit.is_some_and(|limit| quantity::is_same(request, limit))
+    };
+    let own = requests
+        .iter()
+        .filter(|(name, request)| !is_copied(name, request));
+    own.map(|(name, request)| (name.clone(), request.clone()))
+        .collect()
 }
 
 /// Mappings whose keys anybody may choose. Nothing in them is a default.
@@ -110,6 +128,19 @@ mod tests {
         let mut other = live.clone();
         other["imagePullPolicy"] = json!("Always");
         assert!(!is_same(&other, &ours));
+        let [partly, copied] = [
+            json!({"cpu": "0.5"}),
+            json!({"cpu": "500m", "memory": "1Gi"}),
+        ];
+        let resources = |requests: &Value| {
+            let limits = json!({"cpu": 1, "memory": "1Gi"});
+            json!({"resources": {"limits": limits, "requests": requests}})
+        };
+        assert!(is_same(&resources(&copied), &resources(&partly)));
+        assert!(!is_same(
+            &resources(&json!({"memory": "1Gi"})),
+            &resources(&partly)
+        ));
         let mut more = live;
         more["ports"] = json!([{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81, "protocol": "TCP"}]);
         assert!(!is_same(&more, &ours));

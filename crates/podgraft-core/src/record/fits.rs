@@ -1,10 +1,11 @@
 //! Tells whether an item of a live object is the recorded one, with defaults that an API server filled in.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::digest;
 use super::live::is_token_mount;
 use crate::policy::defaults::is_default;
+use crate::policy::quantity;
 
 /// How many sets of defaults are tried. Up to 11 defaults have no more sets than that.
 const MOST_TRIES: usize = 1 << 11;
@@ -97,9 +98,21 @@ fn rest_of_field(
     owner: &Value,
     is_kept: &mut dyn FnMut(&str) -> bool,
 ) -> Option<Value> {
-    let rest = match is_default(parent, key, value, owner) && !is_kept(key) {
-        true => return None,
-        false => rest_of(key, value, is_kept),
+    let rest = match value {
+        // A server copies each request from its limit.
+        Value::Object(requests) if key == "requests" && parent == "resources" => {
+            let is_filled_in = |name: &str, request: &Value| {
+                let limit = owner.get("limits").and_then(|limits| limits.get(name));
+                limit.is_some_and(|limit| quantity::is_same(request, limit))
+            };
+            let own = requests
+                .iter()
+                .filter(|(name, request)| !is_filled_in(name, request) || is_kept(key));
+            let own = own.map(|(name, request)| (name.clone(), request.clone()));
+            Value::Object(own.collect::<Map<_, _>>())
+        }
+        _ if is_default(parent, key, value, owner) && !is_kept(key) => return None,
+        _ => rest_of(key, value, is_kept),
     };
     let is_emptied = |rest: &Value| super::is_empty(rest) && !super::is_empty(value);
     Some(rest).filter(|rest| !is_emptied(rest))
