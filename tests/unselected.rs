@@ -2,8 +2,11 @@
 
 use crate::promises;
 use podgraft_core::graft::{Options, graft};
-use podgraft_core::outcome::FileReport;
+use podgraft_core::outcome::{FileReport, ReportedFile};
 use podgraft_core::policy::Policy;
+use podgraft_core::report::json::{self, RunVerdict};
+use podgraft_core::report::text::{self, ReportMode};
+use serde_json::Value;
 use std::sync::Arc;
 
 const POLICY: &str = "apiVersion: podgraft.dev/v1alpha1
@@ -127,6 +130,34 @@ fn an_error_in_a_document_that_is_not_selected_is_reported_with_parse_all_only()
         let selected = document("runtime:", "java", "[a\n");
         assert!(run(&selected, brief, false).is_refused());
     }
+}
+
+#[test]
+fn a_workload_that_cannot_be_read_counts_as_not_selected() {
+    let broken = document("runtime:", "go", "[a\n");
+    let report = run(&broken, false, false);
+    let files = [ReportedFile {
+        name: "orders.yaml",
+        path: b"orders.yaml",
+        text: broken.as_bytes(),
+        report: &report,
+    }];
+    let totals = text::totals(&files, ReportMode::Done);
+    assert_eq!(totals, "1 workload: 1 not selected; 0 other objects\n");
+    let report = json::render(&files, &[], RunVerdict::Succeeded);
+    let report: Value = serde_json::from_str(&report).expect("it is JSON");
+    let totals = &report["totals"];
+    assert_eq!(
+        (&totals["workloads"], &totals["notSelected"]),
+        (&1.into(), &1.into())
+    );
+    // An explanation reads all workloads.
+    let options = Options {
+        places: true,
+        ..Options::default()
+    };
+    let name = Arc::from("orders.yaml");
+    assert!(graft(&name, broken.as_bytes(), &policies(), &options).is_refused());
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn graft_run(run: DocumentRun<'_>, setting: FileContext<'_>) -> FileReport {
                 let read = document.read(&mut memory);
                 // Whether a run fails does not depend on what it reports.
                 match read.is_refused() && is_unselected() {
-                    true => report.count_unread(1, 1),
+                    true => report.count_unselected(),
                     false => report.append(read),
                 }
             }

@@ -9,7 +9,11 @@ use super::document::DocumentTask;
 /// a policy has no such text.
 pub(super) fn required_texts(setting: FileContext<'_>) -> Option<RequiredTexts<'_>> {
     let (run, options) = (setting.run, setting.options);
-    let is_for_all = options.is_recording() || options.adopt || options.parse_all || options.lint;
+    let is_for_all = options.is_recording()
+        || options.adopt
+        || options.parse_all
+        || options.lint
+        || options.places;
     let names_workloads = !options.workloads.is_empty() || !options.image_env.is_empty();
     (!is_for_all && !names_workloads)
         .then(|| RequiredTexts::of(run.policies))

@@ -50,7 +50,7 @@ pub struct FileReport {
     pub objects: usize,
     /// Some document is a List without items, which `kubectl get` prints for an empty namespace.
     pub has_empty_list: bool,
-    /// The numbers of workloads that are not listed because there are too many, by status.
+    /// The numbers of workloads that are not listed, by status: there are too many, or they cannot be read.
     pub unlisted: BTreeMap<WorkloadStatus, usize>,
     /// What injections need from a cluster, if the run's options ask for it.
     pub needs: RunNeeds,
@@ -85,6 +85,15 @@ impl FileReport {
     pub(crate) fn count_unread(&mut self, documents: usize, objects: usize) {
         self.documents += documents;
         self.objects += objects;
+    }
+
+    /// Counts a document with a workload that cannot be read and that no policy selects.
+    pub(crate) fn count_unselected(&mut self) {
+        self.count_unread(1, 1);
+        *self
+            .unlisted
+            .entry(WorkloadStatus::NotSelected)
+            .or_default() += 1;
     }
 
     /// Appends the report of the next part of the same file.

@@ -116,8 +116,13 @@ impl PolicyReport {
     }
 }
 
-/// What became of each workload of the input, without generated objects.
+/// What became of each workload of the input, without generated objects. Those that are not listed come last.
 fn statuses(files: &[ReportedFile<'_>]) -> Vec<WorkloadStatus> {
     let workloads = files.iter().flat_map(|file| file.report.input_workloads());
-    workloads.map(WorkloadReport::status).collect()
+    let unlisted = files.iter().flat_map(|file| &file.report.unlisted);
+    let unlisted = unlisted.flat_map(|(status, number)| std::iter::repeat_n(*status, *number));
+    workloads
+        .map(WorkloadReport::status)
+        .chain(unlisted)
+        .collect()
 }

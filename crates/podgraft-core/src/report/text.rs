@@ -3,7 +3,7 @@
 use indexmap::{IndexMap, IndexSet};
 use std::fmt::Write as _;
 
-use super::needs;
+use super::{needs, statuses};
 use crate::change::{Change, list, list_removed};
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::{FileReport, Outcome, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
@@ -268,10 +268,8 @@ pub enum ReportMode {
 
 /// The last line of the report: `3 workloads: 1 injected, 1 unchanged, 1 not selected; 4 other objects`.
 pub fn totals(files: &[ReportedFile<'_>], mode: ReportMode) -> String {
-    let statuses: Vec<WorkloadStatus> = workloads(files).map(WorkloadReport::status).collect();
-    let with = |wanted: WorkloadStatus| {
-        statuses.iter().filter(|&&status| status == wanted).count() + unlisted(files, wanted)
-    };
+    let statuses = statuses(files);
+    let with = |wanted: WorkloadStatus| statuses.iter().filter(|&&status| status == wanted).count();
     let would = match mode {
         ReportMode::Done => "",
         ReportMode::Shown => "would be ",
