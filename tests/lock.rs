@@ -372,7 +372,7 @@ fn what_somebody_injected_by_hand_is_adopted() {
     fs::remove_file(place.path("policies/scrape.yaml")).expect("it is there");
     let check = succeeded(&place, &["check", "-p", "policies", "apps"]);
     assert!(
-        stdout_of(&check).contains("2 injected and up to date"),
+        stdout_of(&check).contains("2 selected and up to date"),
         "{}",
         stdout_of(&check)
     );

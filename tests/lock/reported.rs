@@ -206,7 +206,7 @@ fn an_object_that_goes_is_named_and_its_workloads_are_not_called_unchanged() {
     assert_eq!(checked.status.code(), Some(1));
     let found = stdout_of(&checked) + &stderr_of(&checked);
     assert!(
-        found.contains("3 workloads, 0 injected and up to date"),
+        found.contains("3 workloads, 0 selected and up to date"),
         "{found}"
     );
     // Where others need the object, nothing is said to go.

@@ -57,7 +57,7 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
     text + &totals(checked)
 }
 
-/// The last line: `12 workloads, 10 injected and up to date: 2 errors, 1 warning`.
+/// The last line: `12 workloads, 10 selected and up to date: 2 errors, 1 warning`.
 pub fn totals(checked: &CheckedRun<'_>) -> String {
     let (total, settled) = checked.workloads();
     let found = wording::severities(|severity| checked.number(severity));
@@ -66,7 +66,7 @@ pub fn totals(checked: &CheckedRun<'_>) -> String {
         found => found,
     };
     format!(
-        "{}, {settled} injected and up to date: {found}\n",
+        "{}, {settled} selected and up to date: {found}\n",
         count(total, "workload")
     )
 }
