@@ -120,6 +120,11 @@ impl Diagnostic {
         self.labels.first().map(|label| &label.place)
     }
 
+    /// The places behind the primary one, such as the item of the policy that a conflict is about.
+    pub(crate) fn other_places(&self) -> &[Label] {
+        self.labels.get(1..).unwrap_or_default()
+    }
+
     /// Whether it is an error, which fails the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -93,6 +93,7 @@ fn result(review: &ReviewedWorkload<'_>, hunk: &Hunk<'_>, policies: &str) -> Sar
             line,
             column: None,
         }),
+        related: Vec::new(),
         workload: Some(title),
         replacements: if review.is_in_file {
             replacements(hunk)

@@ -8,7 +8,7 @@ use super::needs::as_data;
 use super::statuses;
 use super::text::other_objects;
 use super::workload_head::WorkloadHeader;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Label};
 use crate::outcome::needs::RunNeeds;
 use crate::outcome::view::MetricsEndpoint;
 use crate::outcome::{PolicyReport, ReportedFile, WorkloadReport, WorkloadStatus};
@@ -169,14 +169,7 @@ fn policy(policy_report: &PolicyReport) -> PolicyJson<'_> {
 
 /// A diagnostic as the JSON formats have it.
 pub fn problem(diagnostic: &Diagnostic) -> Value {
-    let labels = diagnostic.labels.iter().map(|label| {
-        json!({
-            "file": &*label.place.source,
-            "line": label.place.line,
-            "column": label.place.column,
-            "text": label.text,
-        })
-    });
+    let labels = diagnostic.labels.iter().map(labelled);
     without_nulls(json!({
         "code": diagnostic.code.name(),
         "severity": wording::severity(diagnostic.severity),
@@ -184,6 +177,16 @@ pub fn problem(diagnostic: &Diagnostic) -> Value {
         "labels": labels.collect::<Vec<_>>(),
         "help": diagnostic.help,
     }))
+}
+
+/// A place and what is there.
+pub(super) fn labelled(label: &Label) -> Value {
+    json!({
+        "file": &*label.place.source,
+        "line": label.place.line,
+        "column": label.place.column,
+        "text": label.text,
+    })
 }
 
 #[cfg(test)]

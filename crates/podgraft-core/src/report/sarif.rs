@@ -35,6 +35,8 @@ pub(super) struct SarifResult {
     /// Sentences behind the message. They are no part of what makes a result the same: help names paths as given.
     pub help: String,
     pub location: Option<SarifLocation>,
+    /// Further places, each with what is there.
+    pub related: Vec<(SarifLocation, String)>,
     /// `Deployment shop/orders`.
     pub workload: Option<String>,
     /// The fix, as changes to the file of `location`.
@@ -75,6 +77,14 @@ impl SarifLog {
             if !result.replacements.is_empty() {
                 value["fixes"] = json!([fix(&result.replacements, location)]);
             }
+        }
+        if !result.related.is_empty() {
+            let related = result.related.iter().map(|(location, text)| {
+                let mut related = place(location, None);
+                related["message"] = json!({"text": text});
+                related
+            });
+            value["relatedLocations"] = related.collect();
         }
         self.results.push(value);
         if known.is_none() {

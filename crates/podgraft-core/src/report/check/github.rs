@@ -1,7 +1,7 @@
 //! The findings as annotations of a GitHub Actions run.
 //! Source: <https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions>
 
-use super::CheckedRun;
+use super::{CheckedRun, pointer};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::source::Place;
 use crate::wording::{self, one_line};
@@ -35,11 +35,16 @@ fn annotation(diagnostic: &Diagnostic) -> String {
     let title = format!("podgraft: {}", diagnostic.code.name());
     properties.push(format!("title={}", property(&title)));
     let sentence = |text: &str| one_line(&wording::brief(text));
+    let others = diagnostic.other_places().iter();
+    let others: String = others
+        .map(|label| format!("\n{}", pointer(label)))
+        .collect();
     let help = diagnostic
         .help
         .as_ref()
         .map_or(String::new(), |help| format!("\n{}", sentence(help)));
-    let message = value(&format!("{}{help}", sentence(&diagnostic.message)));
+    let message = sentence(&diagnostic.message);
+    let message = value(&format!("{message}{others}{help}"));
     format!("::{command} {}::{message}\n", properties.join(","))
 }
 

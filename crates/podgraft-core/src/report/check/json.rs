@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{CheckedRun, Finding};
 use crate::diagnostic::Severity;
+use crate::report::json::labelled;
 use crate::wording::{self, without_nulls};
 
 /// Renders the whole report, indented, with a line end.
@@ -26,15 +27,19 @@ pub fn render(checked: &CheckedRun<'_>) -> String {
 fn found(finding: &Finding) -> Value {
     let diagnostic = &finding.diagnostic;
     let place = diagnostic.place();
+    let others = diagnostic.other_places().iter().map(labelled);
+    let others: Vec<Value> = others.collect();
     let exact = place.filter(|place| !place.excerpt.is_empty());
     without_nulls(json!({
         "code": diagnostic.code.name(),
         "severity": wording::severity(diagnostic.severity),
         "message": diagnostic.message,
         "workload": finding.workload,
+        "policy": diagnostic.policy.as_deref(),
         "file": place.map(|place| &*place.source),
         "line": place.map(|place| place.line),
         "column": exact.map(|place| place.column),
+        "otherPlaces": (!others.is_empty()).then_some(others),
         "help": diagnostic.help,
     }))
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::{CheckedRun, Finding, Subject};
+use super::{CheckedRun, Finding, Subject, pointer};
 use crate::diagnostic::Severity;
 use crate::wording::xml as escape;
 
@@ -104,12 +104,16 @@ fn describe(finding: &Finding) -> String {
     let place = diagnostic.place().map_or(String::new(), |place| {
         format!("{}:{}: ", place.source, place.line)
     });
+    let others = diagnostic.other_places().iter();
+    let others: String = others
+        .map(|label| format!("\n  {}", pointer(label)))
+        .collect();
     let help = diagnostic
         .help
         .as_ref()
         .map_or(String::new(), |help| format!("\n  help: {help}"));
     format!(
-        "{place}{}: {}{help}",
+        "{place}{}: {}{others}{help}",
         diagnostic.code.name(),
         diagnostic.message
     )

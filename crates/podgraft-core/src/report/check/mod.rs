@@ -12,8 +12,9 @@ use std::collections::HashSet;
 
 use super::statuses;
 use crate::change::{Operation, RecordCause, in_sentence};
-use crate::diagnostic::{Code, Diagnostic, Severity};
+use crate::diagnostic::{Code, Diagnostic, Label, Severity};
 use crate::source::Place;
+use crate::wording::{self, one_line};
 
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use subject::{Subject, Subjects};
@@ -128,6 +129,12 @@ impl<'a> CheckedRun<'a> {
         let settled = statuses.iter().filter(is_settled).count();
         (statuses.len(), settled)
     }
+}
+
+/// A further place of a finding in one line: ``at p.yaml:6:11: policy `agent` wants this``.
+fn pointer(label: &Label) -> String {
+    let text = wording::brief(&label.text);
+    one_line(&format!("at {}: {text}", label.place.link()))
 }
 
 fn may_be_accepted(found: &Diagnostic) -> bool {

@@ -1,7 +1,9 @@
 //! The findings as SARIF, for code scanning.
 
 use super::{CheckedRun, Finding};
+use crate::diagnostic::Label;
 use crate::report::sarif::{SarifLocation, SarifLog, SarifResult, SarifRule};
+use crate::source::Place;
 
 /// Renders the whole log.
 pub fn render(checked: &CheckedRun<'_>) -> String {
@@ -46,12 +48,21 @@ fn result(finding: &Finding) -> SarifResult {
         level: diagnostic.severity,
         message: format!("{}.", diagnostic.message),
         help,
-        location: diagnostic.place().map(|place| SarifLocation {
-            file: place.source.to_string(),
-            line: place.line,
-            column: (!place.excerpt.is_empty()).then_some(place.column),
-        }),
+        location: diagnostic.place().map(location),
+        related: diagnostic.other_places().iter().map(related).collect(),
         workload: finding.workload.clone(),
         replacements: Vec::new(),
     }
+}
+
+fn location(place: &Place) -> SarifLocation {
+    SarifLocation {
+        file: place.source.to_string(),
+        line: place.line,
+        column: (!place.excerpt.is_empty()).then_some(place.column),
+    }
+}
+
+fn related(label: &Label) -> (SarifLocation, String) {
+    (location(&label.place), label.text.clone())
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::CheckedRun;
+use super::{CheckedRun, pointer};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::report::grouping::{and_more_named, group_alike};
 use crate::wording::{self, Paint, count, one_line};
@@ -38,6 +38,9 @@ pub fn render(checked: &CheckedRun<'_>, paint: Paint) -> String {
             one_line(&place),
             one_line(&wording::brief(&diagnostic.message))
         );
+        for label in diagnostic.other_places() {
+            let _ = writeln!(text, "    {}", pointer(label));
+        }
         if let Some(help) = &diagnostic.help {
             let _ = writeln!(
                 text,
