@@ -27,11 +27,20 @@ impl DocumentTask<'_> {
         workload: &Workload<'_>,
         planned: &[PolicyReport],
     ) -> Option<Diagnostic> {
-        let is_left_alone = |report: &PolicyReport| matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected);
         match planned.iter().all(is_left_alone) {
             true => None,
             false => refuse_pod(workload),
         }
+    }
+
+    /// Reports that the policies which select a workload have failed, as it cannot be edited.
+    pub(super) fn failed_if_selected(&self, planned: Vec<PolicyReport>) -> Vec<PolicyReport> {
+        let given = self.setting.policies.iter().zip(planned);
+        let reports = given.map(|(policy, report)| match is_left_alone(&report) {
+            true => report,
+            false => PolicyReport::of(&policy.identity, Outcome::Failed(None)),
+        });
+        reports.collect()
     }
 
     /// Reports the same outcome for every policy.
@@ -119,6 +128,10 @@ impl DocumentTask<'_> {
             orphans.map(|policy| orphan(workload, marker, &policy.policy).help(help(policy)));
         self.of_workload(orphans.collect(), workload)
     }
+}
+
+fn is_left_alone(report: &PolicyReport) -> bool {
+    matches!(&report.outcome, Outcome::Skipped(skip) if !skip.is_selected)
 }
 
 fn orphan(workload: &Workload<'_>, marker: NodeId, policy: &str) -> Diagnostic {

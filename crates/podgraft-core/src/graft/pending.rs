@@ -184,12 +184,18 @@ impl<'t> RecordedDocument<'t> {
             return PendingWorkload::unchanged(workload, self.not_asked_for());
         }
         let mut problems = self.orphans(&workload);
-        let failed = || self.report_all_policies(&Outcome::Failed(None));
         let mut pending = match (refuse_workload(&workload), base) {
-            (Some(problem), _) => PendingWorkload::refused(workload, failed(), problem),
+            // It is unclear what the policies select by.
+            (Some(problem), _) => {
+                let failed = self.report_all_policies(&Outcome::Failed(None));
+                PendingWorkload::refused(workload, failed, problem)
+            }
             (None, None) => self.plan_first(workload),
             (None, Some((recorded, base))) => match refuse_pod(&workload) {
-                Some(problem) => PendingWorkload::refused(workload, failed(), problem),
+                Some(problem) => {
+                    let failed = self.failed_again(&base, recorded);
+                    PendingWorkload::refused(workload, failed, problem)
+                }
                 None => self.replan(workload, &base, recorded),
             },
         };
@@ -215,7 +221,7 @@ impl<'t> RecordedDocument<'t> {
         }
         let mut planned = self.plan_with_ignored(&workload);
         if let Some(problem) = self.refused_pod(&workload, &planned.policies) {
-            let failed = self.report_all_policies(&Outcome::Failed(None));
+            let failed = self.failed_if_selected(planned.policies);
             return PendingWorkload::refused(workload, failed, problem);
         }
         self.add_room(planned.record.as_mut(), &workload, None);
@@ -234,6 +240,14 @@ impl<'t> RecordedDocument<'t> {
             },
             ..PendingWorkload::unchanged(workload, planned.policies)
         }
+    }
+
+    /// The reports of a workload with a record that cannot be edited.
+    fn failed_again(&self, base: &Workload<'_>, index: usize) -> Vec<PolicyReport> {
+        let earlier = self.earlier(&self.recorded[index], &self.stripped.taken[index]);
+        let mut planned = self.planned(base, Some(&earlier)).policies;
+        move_skips(&mut planned, self);
+        self.failed_if_selected(planned)
     }
 
     /// Plans a workload with a record: on its base, the workload without the recorded changes. Then compares the
