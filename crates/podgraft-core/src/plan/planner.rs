@@ -183,8 +183,9 @@ impl<'c, 't> Planner<'c, 't> {
             !self.inject.init_containers.is_empty() || !self.inject.sidecars.is_empty();
         let is_asked = !self.options.brief && (adds_containers || adds_resources);
         let class = is_asked.then(|| self.qos_class()).flatten();
-        // Whatever containers a burstable pod gets, it stays one.
-        class.filter(|class| adds_resources || *class != "Burstable")
+        // Whatever containers a burstable pod gets in addition, it stays one.
+        let may_change = adds_resources || self.replaces_existing();
+        class.filter(|class| may_change || *class != "Burstable")
     }
 
     fn report_qos_class(&mut self, before: Option<&'static str>) {
