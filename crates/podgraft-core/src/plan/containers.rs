@@ -287,15 +287,13 @@ impl<'t> Planner<'_, 't> {
                         self.check_host_port(&item.value, &port, item)?;
                     }
                     if !is_same_port && (is_same_number || is_same_name) {
-                        let description = if is_same_number {
-                            format!("port {number}")
-                        } else {
-                            format!("the port name `{}`", name.unwrap_or_default())
-                        };
                         if is_same_number {
-                            let clash = self.kept_or_conflict(&port, description, item);
-                            return clash.map_err(|error| error.help(PORT_CLASH));
+                            let clash =
+                                self.kept_or_conflict(&port, format!("port {number}"), item);
+                            return clash.map_err(|error| self.port_taken(error, number, &sibling));
                         }
+                        let name = name.unwrap_or_default();
+                        let description = format!("the port name `{name}`");
                         return Err(self.port_clash(&port, description, item));
                     }
                 }
@@ -312,6 +310,16 @@ impl<'t> Planner<'_, 't> {
                 planner.draft.find_item(ports, is_same)
             },
         )
+    }
+
+    /// Says which container has the port already.
+    fn port_taken(&self, error: PlanError, number: &str, owner: &DraftValue) -> PlanError {
+        let owner = self.draft.text_at(owner, "name").unwrap_or_default();
+        let message = format!(
+            "port {number} is already a port of the container `{owner}` in {}",
+            self.workload.title()
+        );
+        error.message(message).help(PORT_CLASH)
     }
 
     pub(super) fn port_clash(

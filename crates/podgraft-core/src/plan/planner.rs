@@ -46,6 +46,18 @@ impl From<Diagnostic> for PlanError {
 }
 
 impl PlanError {
+    /// Replaces the message of a problem.
+    pub(super) fn message(self, message: String) -> Self {
+        match self {
+            PlanError::Problem(problem) => Diagnostic {
+                message,
+                ..*problem
+            }
+            .into(),
+            PlanError::Refused(refusal) => PlanError::Refused(refusal),
+        }
+    }
+
     /// Adds advice to a problem.
     pub(super) fn help(self, text: &str) -> Self {
         match self {
