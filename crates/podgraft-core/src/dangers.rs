@@ -100,6 +100,14 @@ pub struct FoundDanger {
     pub excerpt: String,
 }
 
+impl FoundDanger {
+    /// Whether it may have become the other one when a patch wrote it: capabilities go into a list with others.
+    pub(crate) fn may_become(&self, other: &FoundDanger) -> bool {
+        let is_list = self.danger == Danger::Capabilities;
+        self.danger == other.danger && (is_list || self.excerpt == other.excerpt)
+    }
+}
+
 /// Where annotations of a pod had AppArmor profiles before the field existed; the name of a container follows.
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 

@@ -297,9 +297,8 @@ fn apply_rule<'p, 't>(
     let draft = Draft::new(subject.workload.tree, subject.workload.object.node);
     let draft = std::mem::replace(&mut planned.draft, draft);
     let planner = Planner::new(subject, rule, &expanded, chosen, draft).run();
-    let result = || planner.partial_result();
-    problems.extend(forbidden::refuse(subject, &expanded, result));
-    let needs = needs::of(subject, Some(rule), &expanded, result);
+    problems.extend(forbidden::refuse(subject, &expanded, Some(&planner)));
+    let needs = needs::of(subject, Some(rule), &expanded, Some(&planner));
     applied.needs.extend(needs);
     planned.draft = planner.draft;
     applied.missing_volumes.extend(planner.missing_volumes);

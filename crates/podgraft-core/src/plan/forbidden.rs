@@ -7,27 +7,40 @@ use std::ops::Range;
 use crate::dangers::{self, FoundDanger};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::inventory::written_name;
-use crate::policy::Injection;
 
 use super::RuleContext;
 use super::expand::ExpandedInjection;
+use super::planner::Planner;
+use super::uptake::Uptake;
 
-/// Returns an error for each forbidden part of a rule's items for this workload. If it lacks some of them, `result` is the
-/// workload with the rule, and what is not in it counts as not injected.
+/// Returns an error for each forbidden part of a rule's items for this workload. What the workload does not take as `planner`
+/// has planned it counts as not injected.
 pub(super) fn refuse(
     subject: RuleContext<'_, '_>,
     expanded: &ExpandedInjection<'_>,
-    result: impl FnOnce() -> Option<Value>,
+    planner: Option<&Planner<'_, '_>>,
 ) -> Vec<Diagnostic> {
     if subject.options.forbid.is_empty() {
         return Vec::new();
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
     let title = subject.workload.title();
-    let present = LazyCell::new(|| result().as_ref().map(dangers::find));
-    let is_present = |found: &FoundDanger| present.as_ref().is_none_or(|all| all.contains(found));
-    for part in expanded.injects().flat_map(Injection::parts) {
-        let found = dangers::find(&part.value).into_iter().filter(is_present);
+    let planner = planner.filter(|planner| !planner.takes_all());
+    let present = LazyCell::new(|| {
+        let results = planner?.results()?;
+        let found = results.iter().flat_map(dangers::find);
+        Some(found.collect::<Vec<FoundDanger>>())
+    });
+    let uptake = |form| planner.map_or(Uptake::Taken, |planner| planner.uptake(form));
+    let is_present = |form, found: &FoundDanger| match (uptake(form), &*present) {
+        (Uptake::Taken, _) | (_, None) => true,
+        (Uptake::IfFound, Some(all)) => all.contains(found),
+        (Uptake::IfPatched, Some(all)) => all.iter().any(|other| found.may_become(other)),
+    };
+    let parts = expanded.injects();
+    for (form, part) in parts.flat_map(|inject| inject.formed_parts(true)) {
+        let found = dangers::find(&part.value).into_iter();
+        let found = found.filter(|found| is_present(form, found));
         for problem in found.filter_map(|found| forbidden(subject, &found, &part.at, &title)) {
             if !problems.contains(&problem) {
                 problems.push(problem);

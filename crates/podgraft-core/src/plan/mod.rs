@@ -54,6 +54,7 @@ pub(crate) mod replay;
 mod restored;
 mod since;
 mod skips;
+mod uptake;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;

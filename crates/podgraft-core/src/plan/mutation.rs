@@ -63,7 +63,7 @@ fn change<'t>(
         inject: Cow::Owned(inject),
         of_containers: Vec::new(),
     };
-    let refused = forbidden::refuse(subject, &expanded, || None);
+    let refused = forbidden::refuse(subject, &expanded, None);
     if !refused.is_empty() {
         return failed(subject.policy, refused, planned);
     }
@@ -74,7 +74,7 @@ fn change<'t>(
         let problem = refusal_diagnostic(&refusal, subject.workload);
         return failed(subject.policy, vec![problem], planned);
     }
-    let found = needs::of(subject, None, &expanded, || None);
+    let found = needs::of(subject, None, &expanded, None);
     needs::add_needs(subject, found, &[], planned);
     planned.diagnostics.extend(diagnostics_of(subject, remarks));
     let faults = new_faults(subject, &old, planned);

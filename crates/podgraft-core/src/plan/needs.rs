@@ -1,31 +1,43 @@
 //! Collects what a policy's items for one workload need from a cluster, if the options ask for it.
 
-use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::dangers::Danger;
 use crate::outcome::needs::{Need, NeedKind};
 use crate::outcome::{GeneratedObject, ObjectName};
 use crate::policy::Rule;
 use crate::policy::needs::needs_in;
 
 use super::expand::ExpandedInjection;
+use super::planner::Planner;
+use super::uptake::Uptake;
 use super::{RuleContext, WorkloadPlan};
 
-/// Returns the needs of a rule's items. If the workload lacks some of them, `result` is the workload with the rule, and only
-/// what it needs counts.
+/// Returns the needs of a rule's items. What the workload does not take as `planner` has planned it is not needed.
 pub(super) fn of(
     subject: RuleContext<'_, '_>,
     rule: Option<&Rule>,
     expanded: &ExpandedInjection<'_>,
-    result: impl FnOnce() -> Option<Value>,
+    planner: Option<&Planner<'_, '_>>,
 ) -> BTreeSet<Need> {
     if !subject.options.needs {
         return BTreeSet::new();
     }
+    let placed = |need: &Need| match need.kind {
+        NeedKind::Image | NeedKind::Privilege => need.clone(),
+        _ => Need {
+            namespace: subject.workload.namespace.clone(),
+            ..need.clone()
+        },
+    };
     let in_running_pods = subject.options.ephemeral_containers;
+    if let Some(planner) = planner.filter(|planner| !planner.takes_all()) {
+        let needs = of_taken(planner, expanded, in_running_pods);
+        return needs.iter().map(placed).collect();
+    }
     let of_containers = expanded.of_containers.iter();
     let mut of_workload: Vec<BTreeSet<Need>> = of_containers
         .map(|inject| inject.needs(in_running_pods))
@@ -38,17 +50,41 @@ pub(super) fn of(
             &BTreeSet::new()
         }
     };
-    let present = LazyCell::new(|| result().as_ref().map(needs_in));
-    let is_present = |need: &&Need| present.as_ref().is_none_or(|all| all.contains(need));
     let needs = of_workload.iter().flatten().chain(common);
-    let placed = needs.filter(is_present).map(|need| match need.kind {
-        NeedKind::Image | NeedKind::Privilege => need.clone(),
-        _ => Need {
-            namespace: subject.workload.namespace.clone(),
-            ..need.clone()
-        },
+    needs.map(placed).collect()
+}
+
+/// The needs of a rule's items that the workload takes, without namespaces.
+fn of_taken(
+    planner: &Planner<'_, '_>,
+    expanded: &ExpandedInjection<'_>,
+    in_running_pods: bool,
+) -> BTreeSet<Need> {
+    let present: LazyCell<Option<BTreeSet<Need>>, _> = LazyCell::new(|| {
+        let results = planner.results()?;
+        Some(results.iter().flat_map(needs_in).collect())
     });
-    placed.collect()
+    let is_present = |form, need: &Need| match (planner.uptake(form), &*present) {
+        (Uptake::Taken, _) | (_, None) => true,
+        (Uptake::IfFound, Some(all)) => all.contains(need),
+        (Uptake::IfPatched, Some(all)) => all.iter().any(|other| may_become(need, other)),
+    };
+    let mut needs = BTreeSet::new();
+    for inject in expanded.injects() {
+        for (form, part) in inject.formed_parts(in_running_pods) {
+            let found = needs_in(&part.value).into_iter();
+            needs.extend(found.filter(|need| is_present(form, need)));
+        }
+    }
+    needs
+}
+
+/// Whether a need may have become the other one when a patch wrote it: the patch may write the name alone, and capabilities
+/// go into a list with others.
+fn may_become(need: &Need, other: &Need) -> bool {
+    let is_exact = need.kind == NeedKind::Privilege && need.name != Danger::Capabilities.name();
+    let is_same = (need.kind, &need.name) == (other.kind, &other.name);
+    is_same && (!is_exact || need.detail == other.detail)
 }
 
 /// Adds the needs of all rules to the plan, except for objects that the policy generates itself.

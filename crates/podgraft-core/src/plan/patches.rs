@@ -75,6 +75,7 @@ impl<'c, 't> Planner<'c, 't> {
         if !has_patches || self.problems.iter().any(Diagnostic::is_error) {
             return;
         }
+        self.unpatched = self.is_partial.then(|| self.draft.clone());
         let injected = self.injected_items();
         for job in self.patch_jobs() {
             self.attempt(|planner| planner.patch(&job, &injected));
@@ -107,7 +108,10 @@ impl<'c, 't> Planner<'c, 't> {
     fn patch(&mut self, job: &PatchJob<'_>, injected: &[InjectedItem]) -> PlanResult {
         let (before, growth) = (self.draft.clone(), self.growth);
         let (identity, faults) = (self.identity(), self.faults());
-        let done = match self.carry_out(job) {
+        let result = self.carry_out(job);
+        let applies = !matches!(result, Err(PatchError::Test(_)));
+        *self.patch_results.entry(job.entry.index).or_default() |= applies;
+        let done = match result {
             Ok(done) if !done.is_empty() => done,
             Ok(_) => {
                 self.replace_draft(before);

@@ -1,10 +1,9 @@
 //! Plans one rule of a policy on one workload: the order of the steps, and how all of them access the draft.
 
 use foldhash::HashSet;
-use serde_json::Value;
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
@@ -95,6 +94,10 @@ pub(super) struct Planner<'c, 't> {
     pub missing_volumes: Vec<MissingVolume>,
     /// What the rule put first, or after another item.
     pub inserted: Vec<InsertedItem>,
+    /// Whether each patch applies to at least one of its targets, by its index.
+    pub patch_results: BTreeMap<usize, bool>,
+    /// The draft before the patches, where the workload keeps what it has in place of something.
+    pub unpatched: Option<Draft<'t>>,
     /// The bytes that patches have added so far.
     pub growth: PatchGrowth,
     /// What the record needs beyond the changes themselves.
@@ -135,6 +138,8 @@ impl<'c, 't> Planner<'c, 't> {
             kept: BTreeSet::new(),
             missing_volumes: vec![],
             inserted: vec![],
+            patch_results: BTreeMap::new(),
+            unpatched: None,
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),
         }
@@ -168,19 +173,6 @@ impl<'c, 't> Planner<'c, 't> {
         self.patches();
         self.check_result();
         self
-    }
-
-    /// The workload with the rule, where it may lack some of what the rule states. `None` if all of it is there, or if that
-    /// cannot be seen in the workload: patches and joined texts are parts of values, and ephemeral containers go elsewhere.
-    pub(super) fn partial_result(&self) -> Option<Value> {
-        let is_visible = |inject: &Injection| {
-            let joins = inject.env.iter().any(|change| change.op.joins());
-            !joins && inject.patches.is_empty() && inject.ephemeral_containers.is_empty()
-        };
-        let is_partial = self.is_partial && self.expanded.injects().all(is_visible);
-        is_partial
-            .then(|| self.draft.value(&self.draft.root()))
-            .flatten()
     }
 
     /// The pod's QoS class before anything is added. `None` if nothing that the rule adds can change it, or nothing is

@@ -2,6 +2,7 @@
 
 use json_patch::PatchOperation;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::dangers::APP_ARMOR;
@@ -13,57 +14,111 @@ pub(crate) const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
 /// Lists of a container that policies add items to.
 pub(crate) const CONTAINER_LISTS: [&str; 4] = ["envFrom", "ports", "env", "volumeMounts"];
 
+/// How a part gets into a workload, and so where it can be found there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum PartForm {
+    /// As it is stated.
+    Whole,
+    /// As a piece of a text, or not into the workload at all.
+    Hidden,
+    /// By the patch of this index.
+    Patch(usize),
+}
+
+/// A part and its form.
+pub(crate) type FormedPart = (PartForm, PolicyValue);
+
 impl Injection {
     /// All injected parts except labels and annotations that are no settings of a pod.
     pub fn parts(&self) -> Vec<PolicyValue> {
-        let ephemeral = self.ephemeral_containers.iter().cloned();
-        ephemeral.chain(self.parts_of_workload()).collect()
+        let parts = self.formed_parts(true).into_iter();
+        parts.map(|(_, part)| part).collect()
     }
 
     /// The parts that are written into a workload. Ephemeral containers are for running pods only.
     pub(crate) fn parts_of_workload(&self) -> Vec<PolicyValue> {
+        let parts = self.formed_parts(false).into_iter();
+        parts.map(|(_, part)| part).collect()
+    }
+
+    /// The parts with their forms, with or without those for running pods only.
+    pub(crate) fn formed_parts(&self, in_running_pods: bool) -> Vec<FormedPart> {
+        let ephemeral = self.ephemeral_containers.iter();
+        let ephemeral = ephemeral.filter(|_| in_running_pods);
         let init = self.init_containers.iter().map(|(item, _)| item);
-        let sidecars = self.sidecars.iter().map(|(item, ..)| item);
-        let mut parts: Vec<PolicyValue> = init.chain(sidecars).cloned().collect();
-        let (of_pod, of_container) = self.items_of_lists();
-        let of_pod = POD_LISTS.iter().zip(of_pod);
-        for (list, items) in of_pod.chain(CONTAINER_LISTS.iter().zip(of_container)) {
-            parts.extend(items.into_iter().map(|item| match *list {
-                // Only the key says that such an item is the name of a Secret.
-                "imagePullSecrets" => PolicyValue {
-                    value: Arc::new(json!({*list: [&*item.value]})),
-                    at: item.at.clone(),
-                },
-                _ => item.clone(),
-            }));
-        }
+        let containers = init.chain(self.sidecars.iter().map(|(item, ..)| item));
         let single = [
             &self.pod_spec,
             &self.container_defaults,
             &self.pod_security_context,
         ];
-        parts.extend(single.into_iter().flatten().cloned());
-        // Only the key says that such an annotation is a profile of AppArmor.
+        let single = single.into_iter().flatten();
+        let hidden = ephemeral.map(|item| (PartForm::Hidden, item.clone()));
+        let whole = |item: &PolicyValue| (PartForm::Whole, item.clone());
+        hidden
+            .chain(containers.map(whole))
+            .chain(self.parts_of_lists())
+            .chain(single.map(whole))
+            .chain(self.profiles())
+            .chain(self.patched_parts())
+            .collect()
+    }
+
+    fn parts_of_lists(&self) -> Vec<FormedPart> {
+        let joined = self.env.iter().filter(|change| change.op.joins());
+        let joined: BTreeSet<&str> = joined.map(|change| change.name.as_str()).collect();
+        let form = |list: &str, item: &PolicyValue| match item.value["name"].as_str() {
+            Some(name) if list == "env" && joined.contains(name) => PartForm::Hidden,
+            _ => PartForm::Whole,
+        };
+        let mut parts = Vec::new();
+        let (of_pod, of_container) = self.items_of_lists();
+        let of_pod = POD_LISTS.iter().zip(of_pod);
+        for (list, items) in of_pod.chain(CONTAINER_LISTS.iter().zip(of_container)) {
+            parts.extend(items.into_iter().map(|item| match *list {
+                // Only the key says that such an item is the name of a Secret.
+                "imagePullSecrets" => {
+                    let value = Arc::new(json!({*list: [&*item.value]}));
+                    let at = item.at.clone();
+                    (PartForm::Whole, PolicyValue { value, at })
+                }
+                _ => (form(list, item), item.clone()),
+            }));
+        }
+        parts
+    }
+
+    /// The annotations that are profiles of AppArmor. Only the key says so.
+    fn profiles(&self) -> impl Iterator<Item = FormedPart> {
         let annotations = self.pod_annotations.iter().chain(&self.annotations);
-        let set = annotations.map(|(key, item)| (key, &*item.value, &item.at));
+        let set = annotations.map(|(key, item)| (PartForm::Whole, key, &*item.value, &item.at));
         let changes = self.text_changes.iter().map(|text| &text.change);
         let changed = changes.filter_map(|change| {
+            let form = match change.op.joins() {
+                true => PartForm::Hidden,
+                false => PartForm::Whole,
+            };
             let text = change.item.value.get("value")?;
-            Some((&change.name, text, &change.item.at))
+            Some((form, &change.name, text, &change.item.at))
         });
         let profiles = set.chain(changed);
-        let profiles = profiles.filter(|(key, ..)| key.starts_with(APP_ARMOR));
-        parts.extend(profiles.map(|(key, text, at)| PolicyValue {
-            value: Arc::new(json!({key.as_str(): text})),
-            at: at.clone(),
-        }));
+        let profiles = profiles.filter(|(_, key, ..)| key.starts_with(APP_ARMOR));
+        profiles.map(|(form, key, text, at)| {
+            let value = Arc::new(json!({key.as_str(): text}));
+            let at = at.clone();
+            (form, PolicyValue { value, at })
+        })
+    }
+
+    /// What patches add or replace.
+    fn patched_parts(&self) -> Vec<FormedPart> {
+        let mut parts = Vec::new();
         for entry in &self.patches {
             for operation in &entry.patch.0 {
                 if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
-                    parts.push(PolicyValue {
-                        value: Arc::new(patched_value(operation)),
-                        at: entry.item.at.clone(),
-                    });
+                    let value = Arc::new(patched_value(operation));
+                    let at = entry.item.at.clone();
+                    parts.push((PartForm::Patch(entry.index), PolicyValue { value, at }));
                 }
             }
         }
