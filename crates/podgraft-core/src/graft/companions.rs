@@ -11,7 +11,9 @@ use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
 use crate::edit::{EditResult, LoweringError};
 use crate::inventory::written_name;
 use crate::manifest::pod::Workload;
-use crate::outcome::{FileReport, GeneratedObject, ObjectName, ObjectText, PlacedObject};
+use crate::outcome::{
+    Author, FileReport, GeneratedObject, ObjectName, ObjectText, PlacedObject, WorkloadReport,
+};
 use crate::plan::draft::Draft;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::tree::{NodeId, Tree};
@@ -231,22 +233,60 @@ impl WrittenObjects {
             return;
         }
         report_written(report);
-        let (edits, added) = merge(&report.edits, 0, report.companions.iter());
+        let (edits, merged) = merge(&report.edits, 0, report.companions.iter());
         report.edits = edits;
         report
             .companions
             .iter_mut()
             .for_each(|placed| placed.text = None);
-        let mut groups = added.iter().peekable();
+        let mut merged = merged.iter().peekable();
         let mut before = 0;
         for (index, workload) in report.workloads.iter_mut().enumerate() {
             let start = workload.edits.start + before;
-            while let Some((_, added)) = groups.next_if(|(owner, _)| *owner <= index) {
-                before += added;
+            let mut with_companions = None;
+            while let Some(next) = merged.next_if(|next| next.workload <= index) {
+                before += next.writers.iter().flatten().count();
+                with_companions = Some(next).filter(|next| next.workload == index);
             }
             workload.edits = start..workload.edits.end + before;
+            if let Some(merged) = with_companions {
+                add_authors(workload, &report.edits, &merged.writers);
+            }
         }
     }
+}
+
+/// Adds the authors of companions to those of a workload's own edits. `writers` has the policy of each edit that is not
+/// the workload's own.
+fn add_authors(workload: &mut WorkloadReport, edits: &[Edit], writers: &[Option<Arc<str>>]) {
+    let policies = workload.policies.iter().enumerate();
+    let changing = policies.filter(|(_, policy)| policy.changes().is_some());
+    let changing: Vec<usize> = changing.map(|(place, _)| place).collect();
+    if changing.len() < 2 {
+        return;
+    }
+    let mut own = std::mem::take(&mut workload.authors).into_iter();
+    let edits = edits[workload.edits.clone()].iter().zip(writers);
+    let authors = edits.map(|(edit, writer)| match writer {
+        None => own.next().unwrap_or_else(|| whole(edit, &changing)),
+        Some(writer) => {
+            let mut policies = workload.policies.iter();
+            let place = policies.position(|policy| policy.policy == *writer);
+            whole(edit, place.as_slice())
+        }
+    });
+    workload.authors = authors.collect();
+}
+
+/// The authors of an edit of which every byte is by the same policies.
+fn whole(edit: &Edit, policies: &[usize]) -> Vec<Author> {
+    let author = |bytes| Author {
+        bytes,
+        policies: policies.to_vec(),
+    };
+    let removed = (!edit.at.is_empty()).then(|| author(0..0));
+    let written = author(0..edit.text.len());
+    removed.into_iter().chain([written]).collect()
 }
 
 /// Reports the written objects of policies that were up to date before, because the file that held the object is gone.
@@ -270,18 +310,26 @@ fn report_written(report: &mut FileReport) {
     }
 }
 
-/// Merges the edits of companions into those of a file, after those of their workloads. Also returns, for each
-/// position, the index of the workload and the number of edits added. `first` is the index in the file of the first
-/// edit in `edits`.
+/// The edits of a workload, merged with those of its companions.
+pub(super) struct MergedWorkload {
+    /// The index of the workload.
+    workload: usize,
+    /// For each of the edits, the policy of the companion that it writes or makes room for. `None` for one of the
+    /// workload's own.
+    writers: Vec<Option<Arc<str>>>,
+}
+
+/// Merges the edits of companions into those of a file, after those of their workloads. `first` is the index in the file
+/// of the first edit in `edits`.
 pub(super) fn merge<'p>(
     edits: &[Edit],
     first: usize,
     companions: impl Iterator<Item = &'p PlacedObject>,
-) -> (Vec<Edit>, Vec<(usize, usize)>) {
+) -> (Vec<Edit>, Vec<MergedWorkload>) {
     let placed: Vec<(&PlacedObject, &ObjectText)> = companions
         .filter_map(|placed| Some((placed, placed.text.as_ref()?)))
         .collect();
-    let (mut merged, mut added, mut taken) = (
+    let (mut merged, mut workloads, mut taken) = (
         Vec::with_capacity(edits.len() + placed.len()),
         Vec::new(),
         0,
@@ -293,42 +341,53 @@ pub(super) fn merge<'p>(
         let edit_range = group[0].0.edits.start - first..group[0].0.edits.end - first;
         merged.extend_from_slice(&edits[taken..edit_range.start]);
         taken = edit_range.end;
-        let texts: Vec<&ObjectText> = group.iter().map(|(_, text)| *text).collect();
-        let with_companions = write(&texts, edits[edit_range.clone()].to_vec());
-        added.push((
-            group[0].0.workload,
-            with_companions.len() - edit_range.len(),
-        ));
+        let (with_companions, writers): (Vec<Edit>, Vec<_>) =
+            write(group, &edits[edit_range]).into_iter().unzip();
+        workloads.push(MergedWorkload {
+            workload: group[0].0.workload,
+            writers,
+        });
         merged.extend(with_companions);
     }
     merged.extend_from_slice(&edits[taken..]);
-    (merged, added)
+    (merged, workloads)
 }
 
-/// Returns the edits of a workload followed by those of its companions.
-fn write(texts: &[&ObjectText], mut edits: Vec<Edit>) -> Vec<Edit> {
-    let Some(first) = texts.first() else {
+/// Returns the edits of a workload followed by those of its companions, each with the policy of the companion.
+fn write(
+    companions: &[(&PlacedObject, &ObjectText)],
+    own: &[Edit],
+) -> Vec<(Edit, Option<Arc<str>>)> {
+    let of_workload = own.iter().map(|edit| (edit.clone(), None));
+    let mut edits: Vec<(Edit, Option<Arc<str>>)> = of_workload.collect();
+    let (Some((first, first_text)), Some((last, _))) = (companions.first(), companions.last())
+    else {
         return edits;
     };
-    for room in &first.room {
+    let writer = |placed: &PlacedObject| Some(Arc::clone(&placed.companion.policy));
+    for room in &first_text.room {
         // The workload's own edits may have made the same room already.
-        if !edits.contains(room) {
+        if !edits.iter().any(|(edit, _)| edit == room) {
             // At the offset of the companions, the room goes after the workload's own edits.
-            let is_at_end = room.at.start == first.edit.at.start;
-            let is_before = |edit: &Edit| {
+            let is_at_end = room.at.start == first_text.edit.at.start;
+            let is_before = |(edit, _): &(Edit, _)| {
                 edit.at.start < room.at.start || is_at_end && edit.at.start == room.at.start
             };
-            edits.insert(edits.partition_point(is_before), room.clone());
+            edits.insert(
+                edits.partition_point(is_before),
+                (room.clone(), writer(first)),
+            );
         }
     }
-    for (index, text) in texts.iter().enumerate() {
+    for (index, (placed, text)) in companions.iter().enumerate() {
         let between = if index == 0 { "" } else { text.between };
         let Edit { at, text } = &text.edit;
-        edits.push(Edit {
+        let edit = Edit {
             at: at.clone(),
             text: [between, text].concat().into(),
-        });
+        };
+        edits.push((edit, writer(placed)));
     }
-    edits.extend(first.end.clone());
+    edits.extend(first_text.end.clone().map(|end| (end, writer(last))));
     edits
 }

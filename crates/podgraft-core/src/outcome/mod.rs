@@ -277,6 +277,16 @@ impl PolicyReport {
         }
     }
 
+    /// What the policy changed, if it did.
+    pub(crate) fn changes(&self) -> Option<&[Change]> {
+        match &self.outcome {
+            Outcome::Injected(changes)
+            | Outcome::TakenOut(changes)
+            | Outcome::Failed(Some(changes)) => Some(changes),
+            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
+        }
+    }
+
     /// Whether the policy adopted something that was there.
     pub fn is_adopted(&self) -> bool {
         let Outcome::Injected(changes) = &self.outcome else {

@@ -27,7 +27,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::change::Change;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::{Outcome, PolicyReport, ReportedFile, Skip, WorkloadReport, WorkloadStatus};
 use crate::wording::{self, count};
@@ -83,16 +82,6 @@ pub fn merge_repeated(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 impl PolicyReport {
-    /// What the policy changed, if it did.
-    fn changes(&self) -> Option<&[Change]> {
-        match &self.outcome {
-            Outcome::Injected(changes)
-            | Outcome::TakenOut(changes)
-            | Outcome::Failed(Some(changes)) => Some(changes),
-            Outcome::UpToDate | Outcome::Skipped(_) | Outcome::Failed(None) => None,
-        }
-    }
-
     /// Why the policy does not apply, if it does not.
     fn skip(&self) -> Option<&Skip> {
         match &self.outcome {
