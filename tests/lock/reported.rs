@@ -492,3 +492,42 @@ fn an_item_that_only_a_digest_identifies_has_no_name() {
     let changes = "tolerant (an item of pod tolerations, an item of pod tolerations undone)";
     assert!(messages.contains(changes), "{messages}");
 }
+
+#[test]
+fn an_update_of_a_generated_object_counts_the_same_lines_in_each_format() {
+    let place = empty_repository();
+    place.write("apps/a.yaml", deployment("orders"));
+    let generating = |value: &str| {
+        let object =
+            "{apiVersion: v1, kind: ConfigMap, metadata: {name: generated, namespace: shop}";
+        let generate = format!("  generate: [{{resource: {object}, data: {{k: {value}}}}}}}]\n");
+        labelling("one", "l", "") + &generate
+    };
+    place.write("one.yaml", generating("old"));
+    place.write("three.yaml", labelling("three", "m", ""));
+    succeeded(&place, &apply(&["one.yaml", "three.yaml"]));
+    place.write("one.yaml", generating("new"));
+    place.write("three.yaml", labelling("three", "k", ""));
+    let diff = |format: &str| {
+        let policies = ["-p", "one.yaml", "-p", "three.yaml", "apps"];
+        stdout_of(&place.run(&[&["diff", "-q", "-o", format], &policies[..]].concat()))
+    };
+    for (format, wanted) in [
+        ("stat", &["2 insertions(+), 2 deletions(-)"][..]),
+        ("markdown", &["+2 −2 lines."]),
+        ("json", &["\"insertions\": 2,\n    \"deletions\": 2\n"]),
+        (
+            "sarif",
+            &[
+                "changes Deployment shop/orders here (+1 -1 lines)",
+                "one changes ConfigMap shop/generated here (+1 -1 lines)",
+            ],
+        ),
+        ("unified", &[" ConfigMap shop/generated: one\n"]),
+    ] {
+        let text = diff(format);
+        for wanted in wanted {
+            assert!(text.contains(wanted), "{format}: {text}");
+        }
+    }
+}

@@ -29,6 +29,7 @@ pub mod run_notes;
 mod runs;
 pub mod streaming;
 mod unselected;
+mod updated_objects;
 pub mod verify_undo;
 mod words;
 mod write;

@@ -319,7 +319,8 @@ fn places(policies: &[PolicyReport], names: Vec<&str>) -> Vec<usize> {
     places
 }
 
-fn lines(text: &[u8]) -> Vec<Range<usize>> {
+/// The byte ranges of the lines of a text.
+pub(super) fn lines(text: &[u8]) -> Vec<Range<usize>> {
     let mut start = 0;
     let lines = text.split_inclusive(|&byte| byte == b'\n').map(|line| {
         start += line.len();
@@ -329,7 +330,7 @@ fn lines(text: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// Returns the byte range of these lines of a text. For no lines, the empty range at which they would be.
-fn bytes_of(lines: &[Range<usize>], range: Range<usize>, end: usize) -> Range<usize> {
+pub(super) fn bytes_of(lines: &[Range<usize>], range: Range<usize>, end: usize) -> Range<usize> {
     let start_of = |line: usize| lines.get(line).map_or(end, |line| line.start);
     start_of(range.start)..start_of(range.end)
 }

@@ -18,7 +18,7 @@ use crate::record::live::as_created;
 use crate::record::lock::{self, LockSet};
 use crate::record::{RECORD, Record, digest};
 use crate::source::Source;
-use crate::undo::{compose, read_record};
+use crate::undo::{compose, compose_traced, read_record};
 use crate::yaml::parse::parse;
 use crate::yaml::splice::{Edit, splice};
 use crate::yaml::stream::{Chunk, chunks};
@@ -33,6 +33,7 @@ use super::removed_objects::{
     add, cannot_remove, changed_since, describe, forget_missing, leave_out_needed,
     merge_overlapping, missing_object, missing_version, remove, second_version, separator_of,
 };
+use super::updated_objects::only_differing_lines;
 
 /// A file of a run: its name, its text and its report.
 pub type RunFile<'f> = (Arc<str>, &'f [u8], &'f mut FileReport);
@@ -274,7 +275,8 @@ impl Pruner<'_> {
             report.diagnostics.push(pruned_too_much(file.place(0)));
             return retired.names;
         }
-        report.set_edits(compose(text.len(), &report.edits, &removals));
+        let edits = compose_traced(text.len(), &report.edits, &removals);
+        report.set_edits(only_differing_lines(text, edits, &retired.described));
         add(report, retired.described);
         retired.names
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::outcome::{FileReport, GeneratedRecord};
+use crate::outcome::{Author, FileReport, GeneratedRecord, WorkloadReport};
+use crate::undo::{ComposedEdit, ComposedPiece};
 use crate::yaml::splice::Edit;
 
 impl FileReport {
@@ -16,8 +17,9 @@ impl FileReport {
     }
 
     /// Replaces the edits of the text, and gives each workload those new edits that lie where its old edits were.
-    pub(crate) fn set_edits(&mut self, edits: Vec<Edit>) {
-        let old = std::mem::replace(&mut self.edits, edits);
+    pub(crate) fn set_edits(&mut self, composed: Vec<ComposedEdit>) {
+        let edits = composed.iter().map(|composed| composed.edit.clone());
+        let old = std::mem::replace(&mut self.edits, edits.collect());
         let mut first = 0;
         for workload in &mut self.workloads {
             let old_edits = &old[workload.edits.clone()];
@@ -32,11 +34,40 @@ impl FileReport {
             };
             let from = self.edits.partition_point(is_before).max(first);
             first = self.edits.partition_point(is_up_to).max(from);
-            workload.edits = from..first;
-            // Authors are stored for each edit. If the number of edits differs, they cannot be matched any more.
-            if workload.authors.len() != workload.edits.len() {
-                workload.authors.clear();
+            if !workload.authors.is_empty() {
+                let of = |composed| authors_of(composed, workload, old_edits);
+                workload.authors = composed[from..first].iter().map(of).collect();
             }
+            workload.edits = from..first;
         }
     }
+}
+
+/// The authors of a composed edit: those of the text that it has of a workload's earlier edits, and of what they removed.
+fn authors_of(composed: &ComposedEdit, workload: &WorkloadReport, earlier: &[Edit]) -> Vec<Author> {
+    let at = &composed.edit.at;
+    let from = earlier.partition_point(|edit| edit.at.end <= at.start);
+    let to = earlier
+        .partition_point(|edit| edit.at.start < at.end)
+        .max(from);
+    let removers = workload.authors.get(from..to).unwrap_or_default().iter();
+    let removers = removers.flatten().filter(|author| author.bytes.is_empty());
+    let writers = composed.pieces.iter().flat_map(|piece| {
+        let number = piece.first.checked_sub(workload.edits.start);
+        let authors = number.and_then(|number| workload.authors.get(number));
+        let authors = authors.map(Vec::as_slice).unwrap_or_default().iter();
+        authors.filter_map(|author| in_piece(author, piece))
+    });
+    removers.cloned().chain(writers).collect()
+}
+
+/// The author of what a piece has of the author's bytes. `None` if it has none.
+fn in_piece(author: &Author, piece: &ComposedPiece) -> Option<Author> {
+    let start = author.bytes.start.max(piece.start);
+    let end = author.bytes.end.min(piece.start + piece.bytes.len());
+    let moved = |at: usize| at - piece.start + piece.bytes.start;
+    (start < end).then(|| Author {
+        bytes: moved(start)..moved(end),
+        policies: author.policies.clone(),
+    })
 }

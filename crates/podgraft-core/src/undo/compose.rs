@@ -4,20 +4,40 @@ use std::ops::Range;
 
 use crate::yaml::splice::Edit;
 
+/// An edit that has the effect of first and second edits.
+pub(crate) struct ComposedEdit {
+    pub(crate) edit: Edit,
+    /// What its text has of the texts of first edits, in order.
+    pub(crate) pieces: Vec<ComposedPiece>,
+}
+
+/// A piece of a composed edit's text that is a piece of a first edit's text.
+pub(crate) struct ComposedPiece {
+    /// The byte range in the text of the composed edit.
+    pub(crate) bytes: Range<usize>,
+    /// The index of the first edit.
+    pub(crate) first: usize,
+    /// Where the piece begins in the text of the first edit.
+    pub(crate) start: usize,
+}
+
 /// A segment of the text after the first edits.
 enum TextSegment<'e> {
     /// Bytes of the text that stay.
     Kept(Range<usize>),
     /// Bytes of the text that the second edits remove.
     Gone(Range<usize>),
-    New(&'e str),
+    /// Text of a first edit: the index of the edit, and where the text begins in that of the edit.
+    First(&'e str, usize, usize),
+    /// Text of a second edit.
+    Second(&'e str),
 }
 
 impl<'e> TextSegment<'e> {
     fn len(&self) -> usize {
         match self {
             TextSegment::Kept(range) | TextSegment::Gone(range) => range.len(),
-            TextSegment::New(text) => text.len(),
+            TextSegment::First(text, ..) | TextSegment::Second(text) => text.len(),
         }
     }
 
@@ -25,13 +45,22 @@ impl<'e> TextSegment<'e> {
         match self {
             TextSegment::Kept(range) => TextSegment::Kept(range.start + from..range.start + to),
             TextSegment::Gone(range) => TextSegment::Gone(range.start + from..range.start + to),
-            TextSegment::New(text) => TextSegment::New(&text[from..to]),
+            TextSegment::First(text, edit, start) => {
+                TextSegment::First(&text[from..to], *edit, start + from)
+            }
+            TextSegment::Second(text) => TextSegment::Second(&text[from..to]),
         }
     }
 }
 
 /// Returns edits with the effect of `first` and then `second`. `length` is that of the text in bytes.
 pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edit> {
+    let composed = compose_traced(length, first, second).into_iter();
+    composed.map(|composed| composed.edit).collect()
+}
+
+/// [`compose`], with what the edits have of the texts of the first ones.
+pub(crate) fn compose_traced(length: usize, first: &[Edit], second: &[Edit]) -> Vec<ComposedEdit> {
     let mut rest = SegmentCursor {
         parts: parts_of(length, first),
         next: 0,
@@ -41,7 +70,7 @@ pub(crate) fn compose(length: usize, first: &[Edit], second: &[Edit]) -> Vec<Edi
     let mut from = 0;
     for edit in second {
         rest.take(edit.at.start - from, |part| result.push(part));
-        result.push(TextSegment::New(&edit.text));
+        result.push(TextSegment::Second(&edit.text));
         rest.take(edit.at.len(), |part| {
             if let TextSegment::Kept(range) = part {
                 result.push(TextSegment::Gone(range));
@@ -84,9 +113,9 @@ impl<'e> SegmentCursor<'e> {
 fn parts_of(length: usize, edits: &[Edit]) -> Vec<TextSegment<'_>> {
     let mut parts = Vec::new();
     let mut at = 0;
-    for edit in edits {
+    for (index, edit) in edits.iter().enumerate() {
         parts.push(TextSegment::Kept(at..edit.at.start));
-        parts.push(TextSegment::New(&edit.text));
+        parts.push(TextSegment::First(&edit.text, index, 0));
         at = edit.at.end;
     }
     parts.push(TextSegment::Kept(at..length));
@@ -95,28 +124,27 @@ fn parts_of(length: usize, edits: &[Edit]) -> Vec<TextSegment<'_>> {
 
 /// Converts segments to edits. Removals of the second edits stay separate edits, not merged with replacements beside
 /// them.
-fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
-    let mut edits: Vec<Edit> = Vec::new();
-    let (mut at, mut removed_until, mut text) = (0, None, String::new());
+fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<ComposedEdit> {
+    let mut edits: Vec<ComposedEdit> = Vec::new();
+    let (mut at, mut removed_until, mut text) = (0, None, NewText::default());
 
     for part in parts {
         match part {
-            TextSegment::New(new) => text.push_str(new),
+            TextSegment::Second(new) => text.text.push_str(new),
+            TextSegment::First(new, edit, start) => text.push_first(new, *edit, *start),
             TextSegment::Kept(range) | TextSegment::Gone(range) if range.is_empty() => {}
             TextSegment::Kept(range) => {
-                flush(&mut edits, at..range.start, &mut text);
+                text.flush(&mut edits, at..range.start);
                 at = range.end;
             }
             TextSegment::Gone(range) => {
-                flush(&mut edits, at..range.start, &mut text);
-                match edits
-                    .last_mut()
-                    .filter(|last| removed_until == Some(last.at.end) && last.at.end == range.start)
-                {
-                    Some(last) => last.at.end = range.end,
-                    None => edits.push(Edit {
-                        at: range.clone(),
-                        text: "".into(),
+                text.flush(&mut edits, at..range.start);
+                let last = edits.last_mut().map(|last| &mut last.edit.at);
+                match last.filter(|at| removed_until == Some(at.end) && at.end == range.start) {
+                    Some(at) => at.end = range.end,
+                    None => edits.push(ComposedEdit {
+                        edit: Edit::removal(range.clone()),
+                        pieces: Vec::new(),
                     }),
                 }
                 at = range.end;
@@ -124,14 +152,38 @@ fn to_edits(length: usize, parts: &[TextSegment<'_>]) -> Vec<Edit> {
             }
         }
     }
-    flush(&mut edits, at..length, &mut text);
+    text.flush(&mut edits, at..length);
     edits
 }
 
-fn flush(edits: &mut Vec<Edit>, at: Range<usize>, text: &mut String) {
-    if !at.is_empty() || !text.is_empty() {
-        let text = std::mem::take(text).into();
-        edits.push(Edit { at, text });
+/// The text of the next edit.
+#[derive(Default)]
+struct NewText {
+    text: String,
+    pieces: Vec<ComposedPiece>,
+}
+
+impl NewText {
+    fn push_first(&mut self, new: &str, first: usize, start: usize) {
+        let before = self.text.len();
+        self.text.push_str(new);
+        self.pieces.push(ComposedPiece {
+            bytes: before..self.text.len(),
+            first,
+            start,
+        });
+    }
+
+    /// Ends the edit, which replaces this range, unless it changes nothing.
+    fn flush(&mut self, edits: &mut Vec<ComposedEdit>, at: Range<usize>) {
+        let NewText { text, pieces } = std::mem::take(self);
+        if !at.is_empty() || !text.is_empty() {
+            let text = text.into();
+            edits.push(ComposedEdit {
+                edit: Edit { at, text },
+                pieces,
+            });
+        }
     }
 }
 
@@ -155,5 +207,16 @@ mod tests {
                 assert_eq!(both, splice(&once, &second), "{start}..{end}");
             }
         }
+    }
+
+    #[test]
+    fn an_edit_knows_what_it_has_of_the_first_ones() {
+        let first = [Edit::insertion(1, "XY"), Edit::insertion(2, "Z")];
+        // aXYbZcd: without the `X` and the `b`.
+        let second = [Edit::removal(1..2), Edit::removal(3..4)];
+        let composed = compose_traced(4, &first, &second);
+        let pieces = composed.iter().flat_map(|composed| &composed.pieces);
+        let pieces = pieces.map(|piece| (piece.bytes.clone(), piece.first, piece.start));
+        assert_eq!(pieces.collect::<Vec<_>>(), [(0..1, 0, 1), (0..1, 1, 0)]);
     }
 }

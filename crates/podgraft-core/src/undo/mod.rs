@@ -23,7 +23,7 @@ use crate::yaml::splice::{Edit, changes_of, splice};
 use crate::yaml::tree::{NodeId, Tree};
 use crate::yaml::value::to_value;
 
-pub(crate) use compose::compose;
+pub(crate) use compose::{ComposedEdit, ComposedPiece, compose, compose_traced};
 pub(crate) use text_differences::{comments_in, places_between};
 
 /// An object with a record.
