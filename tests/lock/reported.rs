@@ -134,7 +134,7 @@ fn what_another_policy_takes_over_is_neither_taken_out_nor_added() {
         (
             &["all.yaml"],
             &["two.yaml"],
-            ": two (only the record: taken over from one); one removed (pod label l, app: env FLAGS restored)",
+            ": two (only the record: taken over from one); one removed (pod label l, app: env FLAGS updated)",
         ),
         (
             &["all.yaml"],
@@ -529,5 +529,30 @@ fn an_update_of_a_generated_object_counts_the_same_lines_in_each_format() {
         for wanted in wanted {
             assert!(text.contains(wanted), "{format}: {text}");
         }
+    }
+}
+
+#[test]
+fn a_variable_that_goes_was_not_restored_and_one_that_stays_was_not_removed() {
+    let place = empty_repository();
+    let joining = |policy: &str, text: &str| {
+        let inject = format!("env: [{{name: FLAGS, op: Append, value: {text}}}]");
+        labelling(policy, "l", "").replace("podLabels: {l: set}", &inject)
+    };
+    let adding = joining("one", "x").replace(" op: Append,", "");
+    for first in [joining("one", "x"), adding] {
+        place.write("apps/a.yaml", deployment("orders"));
+        place.write("one.yaml", &first);
+        place.write("three.yaml", joining("three", "z"));
+        succeeded(&place, &apply(&["one.yaml", "three.yaml"]));
+        let undo = succeeded(&place, &["undo", "-i", "--only", "one", "apps"]);
+        let messages = stderr_of(&undo);
+        let wanted = "removed one (app: env FLAGS updated)\n";
+        assert!(messages.contains(wanted), "{messages}");
+        assert!(place.read("apps/a.yaml").contains("FLAGS"));
+        let messages = stderr_of(&succeeded(&place, &["undo", "-i", "apps"]));
+        let wanted = "removed three (app: env FLAGS)\n";
+        assert!(messages.contains(wanted), "{messages}");
+        assert_eq!(place.read("apps/a.yaml"), deployment("orders"));
     }
 }

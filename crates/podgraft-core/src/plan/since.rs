@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::change::{Change, ChangeTarget, Operation, RecordCause};
 use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
+use crate::ownership::JoinedText;
 use crate::policy::Policy;
 use crate::record::{Effects, PolicyRecord, Record, has_token, restore_order};
 
@@ -157,18 +158,40 @@ impl<'c> SinceEarlier<'c> {
             .filter(|path| can_undo(&places.before, was, path))
             .filter(|path| !stays_changed(&before.policy, path, self.earlier))
             .filter(|path| self.record.is_none() || !places.stays(was, path));
-        let paths: Vec<&String> = paths.collect();
-        let restored = paths.iter().filter(|path| !was.added.contains_key(**path));
-        let restored = restored.map(|path| ChangeTarget::from_path(path));
-        let restored: HashSet<ChangeTarget> = restored.collect();
-        let targets = distinct(paths.into_iter()).into_iter();
+        let paths = paths.map(|path| (path, self.undoing(was, path, places)));
+        let paths: Vec<(&String, Operation)> = paths.collect();
+        let with = |operation: Operation| {
+            let paths = paths.iter().filter(|(_, of_path)| *of_path == operation);
+            let targets = paths.map(|(path, _)| ChangeTarget::from_path(path));
+            targets.collect::<HashSet<ChangeTarget>>()
+        };
+        let (restored, updated) = (with(Operation::Restore), with(Operation::Update));
+        let targets = distinct(paths.iter().map(|(path, _)| *path)).into_iter();
         let undone = targets.filter(|target| !still.contains(target));
+        let operation = |target: &ChangeTarget| match () {
+            () if restored.contains(target) => Operation::Restore,
+            () if updated.contains(target) => Operation::Update,
+            () => Operation::TakeOut,
+        };
         undone
-            .map(|target| match restored.contains(&target) {
-                true => Change::new(Operation::Restore, target),
-                false => Change::new(Operation::TakeOut, target),
-            })
+            .map(|target| Change::new(operation(&target), target))
             .collect()
+    }
+
+    /// What becomes of the thing at a path that a policy does not change any more.
+    fn undoing(self, was: &Effects, path: &str, places: &BothPlaces<'_>) -> Operation {
+        let is_new = |joined: &JoinedText| joined.new;
+        let is_made = was.added.contains_key(path) || was.joined.get(path).is_some_and(is_new);
+        let mut policies = self.policies();
+        match (places.value_after(path), is_made) {
+            (None, _) => Operation::TakeOut,
+            (Some(_), false) => Operation::Restore,
+            // The texts of other policies stay.
+            (Some(_), true) if policies.any(|policy| policy.effects.joined.contains_key(path)) => {
+                Operation::Update
+            }
+            (Some(_), true) => Operation::TakeOut,
+        }
     }
 
     /// The removal of objects that a policy generated before, and that no policy generates any more.
