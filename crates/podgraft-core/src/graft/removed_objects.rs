@@ -233,7 +233,12 @@ fn with_edits(
         let next = starts.find(|&start| start >= first);
         let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
         let from = report.edits.partition_point(is_before).max(first);
-        let is_up_to = |edit: &Edit| edit.at.start < object.extent.end;
+        // The last lines of an object's next version may be inserted behind those of the earlier one.
+        let is_updated = object.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)));
+        let end = object.extent.end;
+        let is_up_to = |edit: &Edit| {
+            edit.at.start < end || is_updated && edit.at.is_empty() && edit.at.start == end
+        };
         let to = report.edits.partition_point(is_up_to);
         let to = to.min(next.unwrap_or(report.edits.len()));
         if from < to {

@@ -25,7 +25,6 @@ mod forbidden;
 mod foreign;
 mod joined;
 mod kept_policies;
-mod leftovers;
 pub(crate) mod marks;
 pub(crate) mod metrics;
 mod missing_volumes;

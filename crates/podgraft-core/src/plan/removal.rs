@@ -1,5 +1,7 @@
 //! Removes recorded changes from a draft, and returns what it takes to put them back.
 
+mod leftovers;
+
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +18,9 @@ use super::dependent_defaults::take_out_dependent_defaults;
 use super::draft::{Draft, DraftValue, Refusal};
 use super::draft_paths::DraftPaths;
 use super::joined::{JoinRest, rest_of};
-use super::leftovers::{is_alternative, is_beside, take_out_defaults};
 use super::replay::{Replay, ReplayStep, StepKind};
 use super::restored::{by_place, with_changes};
+use leftovers::{is_alternative, is_beside, take_out_defaults};
 
 /// How to handle a value that somebody changed since it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::policy::defaults::is_default;
 use crate::record::below;
 
-use super::draft::{Draft, Refusal};
-use super::draft_paths::DraftPaths;
+use crate::plan::draft::{Draft, Refusal};
+use crate::plan::draft_paths::DraftPaths;
 
 /// The mappings of which an API server takes only one field that is a mapping.
 const WITH_ALTERNATIVES: [&str; 6] = [
