@@ -23,7 +23,7 @@ pub mod params;
 pub(crate) mod parts;
 mod patches;
 pub(crate) mod places;
-mod pruning;
+pub(crate) mod pruning;
 pub(crate) mod quantity;
 pub mod read;
 pub mod reference;

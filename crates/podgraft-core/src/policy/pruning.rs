@@ -1,11 +1,11 @@
-//! Drops from a custom resource what an API server drops before it validates the resource.
+//! Drops from an object what an API server drops when it reads the object.
 
 use serde_json::Value;
 
 use crate::yaml::value::{Path, Step};
 
 /// Drops the null fields of all mappings. A null that is an item of a list stays.
-pub(super) fn drop_nulls(value: &mut Value) {
+pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|_, inner| !inner.is_null());

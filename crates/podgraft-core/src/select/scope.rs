@@ -8,6 +8,7 @@ use crate::manifest::pod::{Container, ContainerListKey, Workload};
 use crate::outcome::ObjectName;
 use crate::policy::Policy;
 use crate::policy::expression::{Evaluator, Facts, LookupKey};
+use crate::policy::pruning::drop_nulls;
 use crate::policy::template::{Evaluated, TemplateError};
 use crate::yaml::tree::NodeId;
 use crate::yaml::value::to_value;
@@ -163,7 +164,7 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
         if !self.base.left_out.is_empty() {
             self.leave_out(self.workload.tree.follow(node), &mut value);
         }
-        remove_null_fields(&mut value);
+        drop_nulls(&mut value);
         Ok(value)
     }
 
@@ -277,20 +278,6 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
             }
         }
         Ok(object)
-    }
-}
-
-/// Removes the fields that are null. An API server reads them as absent: `env:` without items.
-fn remove_null_fields(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            if map.values().any(Value::is_null) {
-                map.retain(|_, field| !field.is_null());
-            }
-            map.values_mut().for_each(remove_null_fields);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_null_fields),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
