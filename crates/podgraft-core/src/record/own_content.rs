@@ -1,6 +1,8 @@
 //! Tells of recorded changes whether they are in place beside those of other records. After a merge, that decides what a
 //! line of a lock file belongs to.
 
+use std::collections::BTreeSet;
+
 use super::joined_text::without;
 use super::lock::PathLookup;
 use super::path::{is_aligned, rest_below};
@@ -57,10 +59,8 @@ impl Effects {
         content.map_or(is_shared, |digests| is_other(digests))
     }
 
-    /// Whether the manifest had what a policy wants at a path, or around it.
     fn has_present(&self, path: &str) -> bool {
-        let mut present = self.present.iter();
-        present.any(|known| rest_below(path, known).is_some())
+        is_present(&self.present, path)
     }
 
     /// Keeps only the items of lists, the labels and the annotations. Of these, a record also lists what the manifest had
@@ -94,6 +94,12 @@ impl Effects {
                     && value.is_some_and(|value| without(value, text).is_some())
             })
     }
+}
+
+/// Whether the manifest had what a policy wants at a path, or around it.
+pub(super) fn is_present(present: &BTreeSet<String>, path: &str) -> bool {
+    let mut present = present.iter();
+    present.any(|known| rest_below(path, known).is_some())
 }
 
 /// Whether a record path is that of an item of a list, a label or an annotation.

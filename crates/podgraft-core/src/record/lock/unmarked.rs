@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::moved::placed;
 use super::{Lock, LockedPolicy, LockedWorkload, MarkedWorkload, RecordSearch};
 use crate::ownership::Record;
-use crate::record::path::rest_below;
+use crate::record::own_content::is_present;
 
 impl Lock {
     /// Adds the policies that the marker does not name. A line that a merge brought back after an undo names nothing
@@ -94,10 +94,7 @@ impl Lock {
 impl LockedPolicy {
     /// Removes what the manifest had already, as the workload's own line says.
     fn remove_present(&mut self, present: &BTreeSet<String>) {
-        let is_absent = |path: &String| {
-            let mut present = present.iter();
-            !present.any(|known| rest_below(path, known).is_some())
-        };
+        let is_absent = |path: &String| !is_present(present, path);
         self.added.retain(is_absent);
         self.shared.retain(is_absent);
         self.joined.retain(|path, _| is_absent(path));
