@@ -278,14 +278,8 @@ impl<'r> ChangedPiece<'r> {
             splice_part(text, piece, &self.old),
             splice_part(text, piece, &self.new),
         );
-        let (old_lines, new_lines) = (lines(&old), lines(&new));
-        let of_old: Vec<&[u8]> = old_lines.iter().map(|line| &old[line.clone()]).collect();
-        let of_new: Vec<&[u8]> = new_lines.iter().map(|line| &new[line.clone()]).collect();
-        let ops = similar::capture_diff_slices(Algorithm::Myers, &of_old, &of_new);
         let (mut edits, mut authors) = (Vec::new(), Vec::new());
-        for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-            let removed = bytes_of(&old_lines, op.old_range(), old.len());
-            let inserted = bytes_of(&new_lines, op.new_range(), new.len());
+        for (removed, inserted) in differing_lines(&old, &new) {
             let Ok(text) = std::str::from_utf8(&new[inserted.clone()]) else {
                 continue;
             };
@@ -298,9 +292,12 @@ impl<'r> ChangedPiece<'r> {
                 bytes: 0..0,
                 policies: removers,
             });
-            let writers = new_lines[op.new_range()].iter().map(|line| Author {
-                bytes: line.start - inserted.start..line.end - inserted.start,
-                policies: places(policies, authors_of(&self.new, piece, line)),
+            let writers = lines(text.as_bytes()).into_iter().map(|line| {
+                let in_new = inserted.start + line.start..inserted.start + line.end;
+                Author {
+                    bytes: line,
+                    policies: places(policies, authors_of(&self.new, piece, &in_new)),
+                }
             });
             authors.push(remover.into_iter().chain(writers).collect());
         }
@@ -319,8 +316,21 @@ fn places(policies: &[PolicyReport], names: Vec<&str>) -> Vec<usize> {
     places
 }
 
-/// The byte ranges of the lines of a text.
-pub(super) fn lines(text: &[u8]) -> Vec<Range<usize>> {
+/// The lines in which two texts differ: each time the byte range in the old one, and in the new one.
+pub(super) fn differing_lines(old: &[u8], new: &[u8]) -> Vec<(Range<usize>, Range<usize>)> {
+    let (old_lines, new_lines) = (lines(old), lines(new));
+    let of_old: Vec<&[u8]> = old_lines.iter().map(|line| &old[line.clone()]).collect();
+    let of_new: Vec<&[u8]> = new_lines.iter().map(|line| &new[line.clone()]).collect();
+    let ops = similar::capture_diff_slices(Algorithm::Myers, &of_old, &of_new);
+    let ops = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    let ranges = ops.map(|op| {
+        let removed = bytes_of(&old_lines, op.old_range(), old.len());
+        (removed, bytes_of(&new_lines, op.new_range(), new.len()))
+    });
+    ranges.collect()
+}
+
+fn lines(text: &[u8]) -> Vec<Range<usize>> {
     let mut start = 0;
     let lines = text.split_inclusive(|&byte| byte == b'\n').map(|line| {
         start += line.len();
@@ -330,7 +340,7 @@ pub(super) fn lines(text: &[u8]) -> Vec<Range<usize>> {
 }
 
 /// Returns the byte range of these lines of a text. For no lines, the empty range at which they would be.
-pub(super) fn bytes_of(lines: &[Range<usize>], range: Range<usize>, end: usize) -> Range<usize> {
+fn bytes_of(lines: &[Range<usize>], range: Range<usize>, end: usize) -> Range<usize> {
     let start_of = |line: usize| lines.get(line).map_or(end, |line| line.start);
     start_of(range.start)..start_of(range.end)
 }

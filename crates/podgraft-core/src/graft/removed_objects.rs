@@ -196,6 +196,11 @@ fn changes_of(policy: &mut PolicyReport) -> Option<&mut Vec<Change>> {
     }
 }
 
+/// Whether a [described](describe) object has another version in the file now.
+pub(super) fn is_updated(object: &WorkloadReport) -> bool {
+    object.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)))
+}
+
 /// Inserts the pruned objects among the file's workloads, each with its edits.
 pub(super) fn add(report: &mut FileReport, removed: Vec<WorkloadReport>) {
     let added = with_edits(report, removed);
@@ -234,10 +239,10 @@ fn with_edits(
         let is_before = |edit: &Edit| edit.at.end <= object.extent.start;
         let from = report.edits.partition_point(is_before).max(first);
         // The last lines of an object's next version may be inserted behind those of the earlier one.
-        let is_updated = object.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)));
         let end = object.extent.end;
+        let may_end_behind = is_updated(&object);
         let is_up_to = |edit: &Edit| {
-            edit.at.start < end || is_updated && edit.at.is_empty() && edit.at.start == end
+            edit.at.start < end || may_end_behind && edit.at.is_empty() && edit.at.start == end
         };
         let to = report.edits.partition_point(is_up_to);
         let to = to.min(next.unwrap_or(report.edits.len()));
