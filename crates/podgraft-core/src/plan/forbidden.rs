@@ -32,10 +32,8 @@ pub(super) fn refuse(
         Some(found.collect::<Vec<FoundDanger>>())
     });
     let uptake = |form| planner.map_or(Uptake::Taken, |planner| planner.uptake(form));
-    let is_present = |form, found: &FoundDanger| match (uptake(form), &*present) {
-        (Uptake::Taken, _) | (_, None) => true,
-        (Uptake::IfFound, Some(all)) => all.contains(found),
-        (Uptake::IfPatched, Some(all)) => all.iter().any(|other| found.may_become(other)),
+    let is_present = |form, found: &FoundDanger| {
+        uptake(form).takes(found, present.as_ref(), FoundDanger::may_become)
     };
     let parts = expanded.injects();
     for (form, part) in parts.flat_map(|inject| inject.formed_parts(true)) {

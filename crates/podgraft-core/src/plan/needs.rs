@@ -13,7 +13,6 @@ use crate::policy::needs::needs_in;
 
 use super::expand::ExpandedInjection;
 use super::planner::Planner;
-use super::uptake::Uptake;
 use super::{RuleContext, WorkloadPlan};
 
 /// Returns the needs of a rule's items. What the workload does not take as `planner` has planned it is not needed.
@@ -64,10 +63,9 @@ fn of_taken(
         let results = planner.results()?;
         Some(results.iter().flat_map(needs_in).collect())
     });
-    let is_present = |form, need: &Need| match (planner.uptake(form), &*present) {
-        (Uptake::Taken, _) | (_, None) => true,
-        (Uptake::IfFound, Some(all)) => all.contains(need),
-        (Uptake::IfPatched, Some(all)) => all.iter().any(|other| may_become(need, other)),
+    let is_present = |form, need: &Need| {
+        let uptake = planner.uptake(form);
+        uptake.takes(need, present.as_ref(), may_become)
     };
     let mut needs = BTreeSet::new();
     for inject in expanded.injects() {

@@ -18,6 +18,26 @@ pub(super) enum Uptake {
     IfPatched,
 }
 
+impl Uptake {
+    /// Whether the workload takes what a part wants. `present` is the same of its result; `None` if that has no value.
+    /// `may_become` tells what a patch of an earlier run may have made of it.
+    pub(super) fn takes<'p, T: PartialEq + 'p>(
+        self,
+        wanted: &T,
+        present: Option<impl IntoIterator<Item = &'p T>>,
+        may_become: impl Fn(&T, &T) -> bool,
+    ) -> bool {
+        let Some(mut present) = present.map(IntoIterator::into_iter) else {
+            return true;
+        };
+        match self {
+            Uptake::Taken => true,
+            Uptake::IfFound => present.any(|other| other == wanted),
+            Uptake::IfPatched => present.any(|other| may_become(wanted, other)),
+        }
+    }
+}
+
 impl Planner<'_, '_> {
     /// Whether the workload takes all that the rule states.
     pub(super) fn takes_all(&self) -> bool {
