@@ -1,8 +1,10 @@
 //! Checks the planned result for what a cluster would refuse, as far as the plan introduces it. Faults that the input
 //! already had are not reported as errors here.
 
-use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
 
 use crate::diagnostic::Code;
 use crate::manifest::pod::ContainerListKey;
@@ -68,15 +70,13 @@ impl<'c> Planner<'c, '_> {
 
     /// The rule's mounts, without those that no container gets.
     fn injected_mounts(&self) -> Vec<&'c PolicyValue> {
-        let mut mounts: Vec<&PolicyValue> = Vec::new();
+        let mut seen: HashSet<&PolicyValue> = HashSet::new();
+        let mut mounts = Vec::new();
         for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
             let list = ListPlace::OfContainer(container, "volumeMounts");
-            let injected = inject.volume_mounts.iter();
-            for item in injected.filter(|item| !self.is_kept(list, item)) {
-                if !mounts.contains(&item) {
-                    mounts.push(item);
-                }
-            }
+            let items = inject.volume_mounts.iter();
+            let injected = items.filter(|item| !self.is_kept(list, item));
+            mounts.extend(injected.filter(|item| seen.insert(item)));
         }
         mounts
     }
