@@ -72,6 +72,32 @@ fn json_objects_of_nothing_pass_and_those_with_a_kind_are_refused() {
     assert!(stderr(&output).contains("separate the JSON objects with `---` lines"));
 }
 
+/// The configuration of a compiler or an editor, in a tree with manifests.
+#[test]
+fn json_with_comments_passes_if_it_names_no_kind() {
+    let place = Place::with_policy(POLICY);
+    let settings =
+        "// for the editor\n{\n  \"strict\": true, // FIXME: x\n  \"target\": \"es6\"\n}\n";
+    let kind = settings.replace("strict", "kind");
+    let escaped = settings.replace("strict", r"\u006bind");
+    for text in [
+        settings,
+        settings.strip_prefix("// for the editor\n").unwrap(),
+    ] {
+        place.write("m/tsconfig.json", text);
+        place.write("m/a.yaml", deployment("a"));
+        let output = place.run(&["apply", "-i", "-p", "policy.yaml", "m"]);
+        assert_exit(&output, 0);
+        assert_eq!(place.read("m/tsconfig.json"), text);
+    }
+    for text in [&kind, &escaped] {
+        place.write("m/tsconfig.json", text);
+        let output = place.run(&["apply", "-i", "-p", "policy.yaml", "m"]);
+        assert_exit(&output, 2);
+        assert!(stderr(&output).contains("not-yaml"));
+    }
+}
+
 #[test]
 fn an_error_of_one_file_keeps_all_of_the_others_from_stdout() {
     let place = Place::with_policy(POLICY);

@@ -153,7 +153,6 @@ pub(super) fn unread(problems: Vec<Diagnostic>) -> FileReport {
 }
 
 fn unreadable(text: &str, problems: Vec<Diagnostic>) -> FileReport {
-    // kubectl accepts a stream of JSON objects without separators. Without a `kind` they are no Kubernetes objects.
     match is_other_json(text) {
         true => unread(Vec::new()),
         false => FileReport {

@@ -158,8 +158,9 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
             let message = format!("invalid YAML: {message}");
             let problem = Diagnostic::error(Code::NotYaml, message);
             let problem = problem.at(place, "the parser stopped here");
-            // A stream of JSON objects.
-            match source.text.trim_start().starts_with('{') {
+            let stopped_at = source.text.get(error.at.start..).unwrap_or_default();
+            let is_second_object = stopped_at.starts_with('{');
+            match is_second_object && source.text.trim_start().starts_with('{') {
                 true => problem.help("separate the JSON objects with `---` lines"),
                 false => problem,
             }
@@ -179,14 +180,22 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
     }
 }
 
-/// Whether a text consists of JSON objects without a `kind`, one after the other. kubectl reads such a stream, YAML
-/// parsers do not.
+/// Whether a text that YAML parsers refuse is JSON without Kubernetes objects: JSON objects without a `kind`, one after the
+/// other, which kubectl reads as a stream, or JSON with comments that names no `kind`, such as a `tsconfig.json`.
 pub(super) fn is_other_json(text: &str) -> bool {
+    let text = text.trim_start();
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     let is_other = |object: serde_json::Result<Map<String, Value>>| {
         object.is_ok_and(|object| !object.contains_key("kind"))
     };
-    text.trim_start().starts_with('{') && objects.all(is_other)
+    // With a backslash, a key may be written in another way.
+    let names_no_kind = !text.contains("kind") && !text.contains('\\');
+    let is_commented = ["//", "/*"].iter().any(|comment| text.contains(comment));
+    match text.chars().next() {
+        Some('{') => is_commented && names_no_kind || objects.all(is_other),
+        Some('/') => is_commented && names_no_kind,
+        _ => false,
+    }
 }
 
 /// Refuses text that looks like UTF-16: kubectl reads that encoding and could find workloads in it.
