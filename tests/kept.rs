@@ -229,3 +229,55 @@ fn every_byte_comes_back_where_a_kept_policy_has_nothing_left_to_change() {
     assert!(both.contains("value: \"a\\n\"\n"), "{both}");
     assert_eq!(done(&both, &[], only("a")), text);
 }
+
+/// As Helm writes it: empty fields on lines of their own, in two containers.
+const EMPTY_FIELDS: &str = "\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+spec:
+  securityContext:
+    {}
+  containers:
+  - name: first
+    env:
+    image: first:1
+    ports:
+    - containerPort: 80
+    resources:
+      {}
+    workingDir: /first
+  - name: second
+    image: second:1
+    env:
+    args: [second]
+    resources:
+      {}
+    tty: true
+";
+
+#[test]
+fn every_byte_comes_back_where_somebody_inserted_a_line_elsewhere() {
+    let inject = json!({
+        "defaults": {
+            "resources": {"requests": {"cpu": "1m"}},
+            "podSecurityContext": {"runAsNonRoot": true},
+        },
+        "env": [{"name": "ADDED", "value": "x"}],
+    });
+    let policies = [policy("a", &inject)];
+    let injected = done(EMPTY_FIELDS, &policies, RemovalSelection::Nothing);
+    let is_unique = |line: &&str| EMPTY_FIELDS.matches(*line).count() == 1;
+    let lines: Vec<&str> = EMPTY_FIELDS.lines().filter(is_unique).collect();
+    assert_eq!(lines.len(), 16, "all but the lines of the empty fields");
+    for line in lines {
+        let inserted = |text: &str| {
+            assert_eq!(text.matches(line).count(), 1, "{line}\n{text}");
+            text.replacen(line, &format!("# by hand\n{line}"), 1)
+        };
+        let (changed, wanted) = (inserted(&injected), inserted(EMPTY_FIELDS));
+        let undone = done(&changed, &[], RemovalSelection::All);
+        assert_eq!(undone, wanted);
+    }
+}

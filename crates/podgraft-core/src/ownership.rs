@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 /// The annotation that names the applied policies, for people.
@@ -199,8 +199,47 @@ pub struct TextDifferences {
     pub places: Vec<TextDifference>,
 }
 
-/// Line (0 is the object's first), byte in that line, the text after removal, and the original text.
-pub type TextDifference = (usize, usize, String, String);
+/// A difference between an object's text after removal and its original text. It is stored as an array of its fields.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct TextDifference {
+    /// The line in the text after removal; 0 is the object's first.
+    pub line: usize,
+    /// The byte in that line.
+    pub column: usize,
+    /// The text after removal.
+    pub removed: String,
+    /// The original text.
+    pub original: String,
+    /// The digest of the line, which finds it where lines above it were inserted or deleted since. It includes which of
+    /// several equal lines it is. Empty if there is no such line, or if an earlier version wrote the record.
+    #[serde(default)]
+    pub line_digest: String,
+}
+
+impl TextDifference {
+    /// Whether both have the same texts at the same place.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let TextDifference { line, column, .. } = self;
+        (line, column) == (&other.line, &other.column)
+            && (&self.removed, &self.original) == (&other.removed, &other.original)
+    }
+}
+
+impl Serialize for TextDifference {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let TextDifference {
+            line,
+            column,
+            removed,
+            original,
+            line_digest,
+        } = self;
+        match line_digest.is_empty() {
+            true => (line, column, removed, original).serialize(serializer),
+            false => (line, column, removed, original, line_digest).serialize(serializer),
+        }
+    }
+}
 
 /// How a text was adjusted so that a generated object could follow a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -450,7 +450,7 @@ impl RestoreDetails {
             (Some(text), Some(other)) => {
                 text.places.extend(other.places);
                 text.places.sort();
-                text.places.dedup();
+                text.places.dedup_by(|next, before| next.is_same(before));
             }
             (text, other) => *text = text.take().or(other),
         }

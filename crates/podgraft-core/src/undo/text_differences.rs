@@ -1,9 +1,11 @@
 //! Differences between the original text and the text after removing the injected values. They are noted when the
 //! record is written, and restored by undo.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::edit::scalar::changed_piece;
 use crate::manifest::workload::PodKinds;
@@ -83,17 +85,26 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     }
     let old: Vec<&str> = undone.split_inclusive('\n').collect();
     let new: Vec<&str> = original.split_inclusive('\n').collect();
+    let digests: Vec<String> = line_digests(undone).collect();
     let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
     let changes = changes.iter();
     let places = changes
         .filter(|change| !matches!(change, DiffOp::Equal { .. }))
         .map(|change| {
-            let (old_range, new_range) = (change.old_range(), change.new_range());
-            changed_text(
-                old_range.start,
-                &old[old_range].concat(),
-                &new[new_range].concat(),
-            )
+            let line = change.old_range().start;
+            let (removed, original) = (
+                old[change.old_range()].concat(),
+                new[change.new_range()].concat(),
+            );
+            // Without the common prefix and suffix.
+            let (column, removed, original) = changed_piece(&removed, &original);
+            TextDifference {
+                line,
+                column,
+                removed: removed.to_owned(),
+                original: original.to_owned(),
+                line_digest: digests.get(line).cloned().unwrap_or_default(),
+            }
         });
     Some(TextDifferences {
         of: digest_of_bytes(undone.as_bytes()),
@@ -101,10 +112,17 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     })
 }
 
-/// Returns a difference without the common prefix and suffix.
-fn changed_text(line: usize, old: &str, new: &str) -> TextDifference {
-    let (start, removed, added) = changed_piece(old, new);
-    (line, start, removed.to_owned(), added.to_owned())
+/// For each line of a text, the digest of the line, of the number of lines that equal it, and of which of them it is.
+fn line_digests(text: &str) -> impl Iterator<Item = String> {
+    let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
+    for line in text.lines() {
+        counts.entry(line).or_default().1 += 1;
+    }
+    text.lines().map(move |line| {
+        let (place, count) = counts.entry(line).or_default();
+        *place += 1;
+        digest_of_bytes(format!("{place}/{count} {line}").as_bytes())
+    })
 }
 
 /// The edits that restore recorded text differences.
@@ -144,17 +162,13 @@ pub(super) fn edits_of(
         };
         let is_as_it_was = is_unchanged || was_converted;
         are_as_they_were &= is_as_it_was;
-        // If all noted texts are still at their places, somebody changed something else.
-        let has_text = texts.places.iter().any(|place| !place.2.is_empty());
-        let is_found = |place| offset_of(region_text, place).is_some();
-        let is_unmoved = is_as_it_was || has_text && texts.places.iter().all(is_found);
-        let found = find_differences(region_text, &texts.places, is_unmoved);
+        let found = find_differences(region_text, &texts.places, is_as_it_was);
         has_lost |= found.len() < texts.places.len();
-        edits.extend(found.into_iter().map(|(offset, (_, _, old, new))| {
+        edits.extend(found.into_iter().map(|(offset, difference)| {
             let start = region.start + as_it_is(&region_text[..offset]).len();
             Edit {
-                at: start..start + as_it_is(old).len(),
-                text: as_it_is(new).into(),
+                at: start..start + as_it_is(&difference.removed).len(),
+                text: as_it_is(&difference.original).into(),
             }
         }));
     }
@@ -164,7 +178,7 @@ pub(super) fn edits_of(
     has_lost |= edits.len() < found;
     edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
     // Overlapping edits would make `splice` panic. A changed record could have some.
-    edits.dedup_by(|next, before| next.at.start < before.at.end);
+    edits.dedup_by(|next, before| next.at.start < before.at.end || next == before);
     Ok(RestoringEdits {
         edits,
         is_as_it_was: are_as_they_were,
@@ -205,32 +219,76 @@ fn converted(text: &str) -> String {
     }
 }
 
-fn offset_of(text: &str, (line, column, old, _): &TextDifference) -> Option<usize> {
-    let start: usize = text.split_inclusive('\n').take(*line).map(str::len).sum();
-    let at = start.checked_add(*column)?;
-    text.get(at..)?.starts_with(old.as_str()).then_some(at)
+/// Finds the places of recorded differences in the text after removal.
+struct PlaceFinder<'t> {
+    text: &'t str,
+    /// Where each line starts.
+    lines: Vec<usize>,
+    /// The lines by their digest, if somebody changed the object since.
+    moved_lines: HashMap<String, usize>,
+    /// Whether the line numbers are certain.
+    is_unmoved: bool,
 }
 
-/// Returns the offset of the noted text if it occurs only once, since then its place is certain. `None` for very
-/// short texts.
-fn only_place_of(text: &str, (_, _, old, _): &TextDifference) -> Option<usize> {
-    let first = text.find(old.as_str()).filter(|_| old.trim().len() > 3)?;
-    (text.rfind(old.as_str()) == Some(first)).then_some(first)
+impl<'t> PlaceFinder<'t> {
+    /// `is_as_it_was`: the text is the recorded one.
+    fn of(text: &'t str, differences: &[TextDifference], is_as_it_was: bool) -> Self {
+        let line_breaks = memchr::memchr_iter(b'\n', text.as_bytes());
+        let mut finder = PlaceFinder {
+            text,
+            lines: std::iter::once(0)
+                .chain(line_breaks.map(|at| at + 1))
+                .collect(),
+            moved_lines: HashMap::new(),
+            is_unmoved: is_as_it_was,
+        };
+        if !is_as_it_was {
+            finder.moved_lines = line_digests(text).zip(0..).collect();
+            // If all noted texts are still at their places, somebody changed something else.
+            let has_text = differences.iter().any(|place| !place.removed.is_empty());
+            let mut differences = differences.iter();
+            finder.is_unmoved =
+                has_text && differences.all(|place| finder.in_line(place.line, place).is_some());
+        }
+        finder
+    }
+
+    /// The offset of a difference. `None` if it is not certain.
+    fn offset(&self, difference: &TextDifference) -> Option<usize> {
+        let moved = self.moved_lines.get(&difference.line_digest);
+        let moved = moved.and_then(|line| self.in_line(*line, difference));
+        moved.or_else(|| match self.is_unmoved {
+            true => self.in_line(difference.line, difference),
+            false => self.only_place(&difference.removed),
+        })
+    }
+
+    fn in_line(&self, line: usize, difference: &TextDifference) -> Option<usize> {
+        let at = self.lines.get(line)?.checked_add(difference.column)?;
+        let rest = self.text.get(at..)?;
+        rest.starts_with(&difference.removed).then_some(at)
+    }
+
+    /// The offset of a text that occurs only once, since then its place is certain. `None` for very short texts.
+    fn only_place(&self, removed: &str) -> Option<usize> {
+        let first = self
+            .text
+            .find(removed)
+            .filter(|_| removed.trim().len() > 3)?;
+        (self.text.rfind(removed) == Some(first)).then_some(first)
+    }
 }
 
 /// Returns the differences whose place is certain, with their offsets.
 fn find_differences<'d>(
     text: &str,
     differences: &'d [TextDifference],
-    is_unmoved: bool,
+    is_as_it_was: bool,
 ) -> Vec<(usize, &'d TextDifference)> {
-    let offset_in = match is_unmoved {
-        true => offset_of,
-        false => only_place_of,
-    };
+    let finder = PlaceFinder::of(text, differences, is_as_it_was);
     let found = differences.iter();
     let mut found: Vec<(usize, &TextDifference)> = found
-        .filter_map(|difference| Some((offset_in(text, difference)?, difference)))
+        .filter_map(|difference| Some((finder.offset(difference)?, difference)))
         .collect();
     if found.len() < differences.len() {
         let moved = found.iter();
@@ -254,11 +312,16 @@ struct MovedComments {
 }
 
 impl MovedComments {
-    fn of(text: &str, offset: usize, (_, _, old, new): &TextDifference) -> Self {
-        let end = offset + old.len();
+    fn of(text: &str, offset: usize, difference: &TextDifference) -> Self {
+        let end = offset + difference.removed.len();
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[end..].find('\n').map_or(text.len(), |at| end + at);
-        let restored = [&text[start..offset], new, &text[end..line_end]].concat();
+        let restored = [
+            &text[start..offset],
+            &difference.original,
+            &text[end..line_end],
+        ]
+        .concat();
         let (before, after) = (comments_in(&text[start..line_end]), comments_in(&restored));
         MovedComments {
             taken: missing_in(&before, &after),
