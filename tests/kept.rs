@@ -281,3 +281,37 @@ fn every_byte_comes_back_where_somebody_inserted_a_line_elsewhere() {
         assert_eq!(undone, wanted);
     }
 }
+
+#[test]
+fn the_line_break_before_an_empty_mapping_does_not_come_back_alone() {
+    let defaults = policy(
+        "a",
+        &json!({"defaults": {"securityContext": {"allowPrivilegeEscalation": false}}}),
+    );
+    let patched = |labels: Value, operations: Value| {
+        let patch = json!({"patchType": "JSONPatch", "scope": "Container", "patch": operations});
+        policy("b", &json!({"podLabels": labels, "patches": [patch]}))
+    };
+    let path = "/securityContext/allowPrivilegeEscalation";
+    let removing = json!([
+        {"op": "test", "path": path, "value": false},
+        {"op": "remove", "path": path},
+    ]);
+    let removing = patched(json!({"injected": "yes"}), removing);
+    let adding = json!([{"op": "add", "path": "/terminationMessagePath", "value": "/x"}]);
+    let adding = patched(json!({}), adding);
+    let text = EMPTY_FIELDS.replace("resources:", "securityContext:");
+    let first = done(
+        &text,
+        &[defaults.clone(), removing],
+        RemovalSelection::Nothing,
+    );
+    let policies = [defaults, adding];
+    let updated = done(&first, &policies, RemovalSelection::Nothing);
+    let has_line_of_spaces = |text: &str| {
+        text.lines()
+            .any(|line| !line.is_empty() && line.trim().is_empty())
+    };
+    assert!(!has_line_of_spaces(&updated), "{updated}");
+    assert_eq!(done(&updated, &[], RemovalSelection::All), text);
+}

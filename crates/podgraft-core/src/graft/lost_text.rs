@@ -73,8 +73,13 @@ fn text_to_give_back(
     output: &str,
     undone: &StrippedDocument<'_>,
 ) -> Vec<Edit> {
+    let most_lines_of_spaces = lines_of_spaces(output).max(lines_of_spaces(pair.original()));
     let is_right = |edits: &[Edit]| {
         let text = splice_text(output, edits);
+        // The line break before a `{}` that is filled again.
+        if lines_of_spaces(&text) > most_lines_of_spaces {
+            return false;
+        }
         let tree = parse(&text);
         tree.is_ok_and(|tree| is_planned(&tree, pair.tree, pending))
     };
@@ -106,6 +111,12 @@ fn text_to_give_back(
         true => each,
         false => Vec::new(),
     }
+}
+
+/// The number of lines that have spaces alone.
+fn lines_of_spaces(text: &str) -> usize {
+    let is_spaces = |line: &&str| !line.is_empty() && line.trim().is_empty();
+    text.lines().filter(is_spaces).count()
 }
 
 /// Whether a policy of the earlier record is gone, and with it text that differs, or something that it had removed,
