@@ -85,7 +85,7 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     }
     let old: Vec<&str> = undone.split_inclusive('\n').collect();
     let new: Vec<&str> = original.split_inclusive('\n').collect();
-    let digests: Vec<String> = line_digests(undone).collect();
+    let lines: Vec<String> = numbered_lines(undone).collect();
     let changes = capture_diff_slices(Algorithm::Myers, &old, &new);
     let changes = changes.iter();
     let places = changes
@@ -103,7 +103,9 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
                 column,
                 removed: removed.to_owned(),
                 original: original.to_owned(),
-                line_digest: digests.get(line).cloned().unwrap_or_default(),
+                line_digest: lines
+                    .get(line)
+                    .map_or_else(String::new, |line| digest_of_bytes(line.as_bytes())),
             }
         });
     Some(TextDifferences {
@@ -112,8 +114,8 @@ fn differences(undone: &str, original: &str) -> Option<TextDifferences> {
     })
 }
 
-/// For each line of a text, the digest of the line, of the number of lines that equal it, and of which of them it is.
-fn line_digests(text: &str) -> impl Iterator<Item = String> {
+/// The lines of a text, each with the number of lines that equal it, and which of them it is: `1/2 env: null`.
+fn numbered_lines(text: &str) -> impl Iterator<Item = String> {
     let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
     for line in text.lines() {
         counts.entry(line).or_default().1 += 1;
@@ -121,7 +123,7 @@ fn line_digests(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(move |line| {
         let (place, count) = counts.entry(line).or_default();
         *place += 1;
-        digest_of_bytes(format!("{place}/{count} {line}").as_bytes())
+        format!("{place}/{count} {line}")
     })
 }
 
@@ -243,7 +245,8 @@ impl<'t> PlaceFinder<'t> {
             is_unmoved: is_as_it_was,
         };
         if !is_as_it_was {
-            finder.moved_lines = line_digests(text).zip(0..).collect();
+            let digests = numbered_lines(text).map(|line| digest_of_bytes(line.as_bytes()));
+            finder.moved_lines = digests.zip(0..).collect();
             // If all noted texts are still at their places, somebody changed something else.
             let has_text = differences.iter().any(|place| !place.removed.is_empty());
             let mut differences = differences.iter();
