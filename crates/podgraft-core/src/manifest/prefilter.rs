@@ -77,9 +77,9 @@ impl<'a> DocumentScanner<'a> {
         let mut at = start + behind_separator(&text[start..]).ok_or(DocumentScan::Parse)?;
         loop {
             match text.get(at) {
-                None => return Ok((root.classify(kinds), text.len())),
+                None => return Ok((root.classify(), text.len())),
                 Some(b'\n' | b'#') => {}
-                Some(b'-') if is_separator(&text[at..]) => return Ok((root.classify(kinds), at)),
+                Some(b'-') if is_separator(&text[at..]) => return Ok((root.classify(), at)),
                 Some(_) => {
                     let line = root.take_line(&text[at..], kinds);
                     line.ok_or_else(|| root.class_so_far(kinds))?;
@@ -191,8 +191,10 @@ impl<'a> RootFields<'a> {
         }
     }
 
-    fn classify(self, kinds: &PodKinds) -> DocumentScan<'a> {
-        if self.is_of_interest(kinds) {
+    /// The class of a document whose lines were all taken.
+    fn classify(self) -> DocumentScan<'a> {
+        // With an `apiVersion`, the document is of no interest: the lines would not all have been taken.
+        if self.is_known && self.api_versions == 0 {
             return DocumentScan::Parse;
         }
         let is_object = self.kind.is_some() && self.api_versions > 0;
