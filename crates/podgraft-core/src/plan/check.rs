@@ -2,8 +2,8 @@
 //! already had are not reported as errors here.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
+use foldhash::{HashSet, HashSetExt};
 use serde_json::Value;
 
 use crate::diagnostic::Code;
@@ -70,13 +70,14 @@ impl<'c> Planner<'c, '_> {
 
     /// The rule's mounts, without those that no container gets.
     fn injected_mounts(&self) -> Vec<&'c PolicyValue> {
-        let mut seen: HashSet<&PolicyValue> = HashSet::new();
+        // Most containers share the items of their rule.
+        let mut seen = HashSet::new();
         let mut mounts = Vec::new();
         for (container, inject) in self.chosen.iter().zip(self.container_injects()) {
             let list = ListPlace::OfContainer(container, "volumeMounts");
             let items = inject.volume_mounts.iter();
             let injected = items.filter(|item| !self.is_kept(list, item));
-            mounts.extend(injected.filter(|item| seen.insert(item)));
+            mounts.extend(injected.filter(|item| seen.insert(std::ptr::from_ref(*item))));
         }
         mounts
     }

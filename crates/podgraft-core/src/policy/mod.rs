@@ -371,7 +371,7 @@ impl ContainerChoice {
 }
 
 /// A value that a policy injects, and its place in the policy's file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PolicyValue {
     /// The Kubernetes value, without podgraft's own fields (`op`, `position`, `type`). Shared by all drafts.
     pub value: Arc<Value>,
