@@ -34,6 +34,13 @@ static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is constant")
 });
 
+/// A secret behind a flag in the same text: `--token abc`. A variable of the shell, `$TOKEN`, is none.
+static SECRET_BEHIND_FLAG: LazyLock<Regex> = LazyLock::new(|| {
+    let held = r#"\\?"[^"$]*"?|'[^']*'?|[^\s,;&"'$-][^\s,;&"']*"#;
+    let flag = format!(r#"(?:^|[\s"'\[(])--?[\w.-]*(?:{SECRET_WORDS})[ \t]+"#);
+    Regex::new(&format!("(?i)({flag})({held})")).expect("the pattern is constant")
+});
+
 /// A flag whose secret is the next argument: `--token`.
 static FLAG_BEFORE_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i)^--?[\w.-]*(?:{SECRET_WORDS})$")).expect("the pattern is constant")
@@ -80,9 +87,20 @@ pub(crate) fn value<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     }
 }
 
-/// Masks secrets in a text: `token=...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
+/// The help for an unquoted number or boolean in place of a string.
+pub(crate) fn quote_it(name: &str, written: &str) -> String {
+    match value(name, written) == written {
+        true => format!("quote it: \"{written}\""),
+        false => "quote it".to_owned(),
+    }
+}
+
+/// Masks secrets in a text: `token=...`, `--token ...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
+    if text.contains('-') {
+        shown = replaced(&SECRET_BEHIND_FLAG, shown, hide_setting);
+    }
     if text.contains('=') {
         shown = replaced(&SECRET_FLAG, shown, hide_setting);
     }
@@ -322,6 +340,11 @@ mod tests {
         assert_eq!(value("TOKEN", "abc"), MASK);
         for (given, shown) in [
             ("-Dpassword=\"a b\" -Dx=y", "-Dpassword=•••••• -Dx=y"),
+            ("run --token abc -v", "run --token •••••• -v"),
+            ("\"--db.password abc\"", "\"--db.password ••••••\""),
+            ("run --token $TOKEN", "run --token $TOKEN"),
+            ("run --token --verbose", "run --token --verbose"),
+            ("the re-token word", "the re-token word"),
             ("-Dpassword='a b'", "-Dpassword=••••••"),
             ("-Dpassword=$(A)b", "-Dpassword=••••••"),
             ("-Dpassword=$(A)", "-Dpassword=$(A)"),

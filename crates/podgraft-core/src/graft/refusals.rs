@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::find_template_line;
 use crate::manifest::pod::Workload;
+use crate::mask;
 use crate::source::{Place, Source};
 use crate::yaml::parse::{ParseError, ParseErrorKind};
 use crate::yaml::tree::{NodeId, Tree};
@@ -74,8 +75,8 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
         let help = "write them as a list: `- name: NAME` and the other fields below it";
         return Some(problem.help(help));
     }
-    if let Some((key, node)) = workload.untyped_text() {
-        let subject = match key {
+    if let Some((field, key, node)) = workload.untyped_text() {
+        let subject = match field {
             "labels" => "a label",
             _ => "an annotation",
         };
@@ -85,7 +86,7 @@ pub(super) fn refuse_pod(workload: &Workload<'_>) -> Option<Diagnostic> {
         );
         let problem = Diagnostic::error(Code::Invalid, message).at(workload.place(node), "here");
         let help = match workload.tree.scalar(workload.tree.follow(node)) {
-            Some(text) => format!("quote it: \"{text}\""),
+            Some(text) => mask::quote_it(key, text),
             None => "write it as one string, in quotes or after `|`".to_owned(),
         };
         return Some(problem.help(help));

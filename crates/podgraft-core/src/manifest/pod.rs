@@ -283,7 +283,7 @@ impl<'t> Workload<'t> {
 
     /// The first label or annotation of the workload or its pod template whose value is neither a string nor null, with
     /// `labels` or `annotations`.
-    pub(crate) fn untyped_text(&self) -> Option<(&'static str, NodeId)> {
+    pub(crate) fn untyped_text(&self) -> Option<(&'static str, &str, NodeId)> {
         let fields = |metadata: Metadata| {
             [
                 ("labels", metadata.labels),
@@ -297,7 +297,8 @@ impl<'t> Workload<'t> {
             let texts = texts.into_iter();
             for (key, value) in texts.flat_map(|texts| self.tree.entries(texts)) {
                 if !self.tree.is_merge_key(key) && self.is_untyped(self.tree.follow(value)) {
-                    return Some((field, value));
+                    let key = self.tree.scalar(key).unwrap_or_default();
+                    return Some((field, key, value));
                 }
             }
         }

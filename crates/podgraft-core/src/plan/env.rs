@@ -8,6 +8,7 @@ use crate::change::{ChangeTarget, Join, JoinPlace, Operation, OriginalVariable};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Container;
 use crate::manifest::references::references;
+use crate::mask;
 use crate::policy::{EnvChange, EnvOp, Injection, Position};
 use crate::record::has_token;
 use crate::yaml::value::field;
@@ -306,7 +307,7 @@ impl<'t> Planner<'_, 't> {
             change.entry.name, change.container.name
         );
         let help = match self.draft.text(&value) {
-            Some(text) => format!("quote it: \"{text}\""),
+            Some(text) => mask::quote_it(&change.entry.name, &text),
             None => "write a string, not a list or a mapping".to_owned(),
         };
         let place = match self.draft.origin(&value) {

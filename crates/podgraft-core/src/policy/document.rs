@@ -14,6 +14,7 @@ use super::schema::{Schema, SchemaProblem, SchemaProblemKind, TemplateMode};
 use super::template::{TemplateError, has_expression};
 use super::unread::not_a_value;
 use crate::diagnostic::{Code, Diagnostic};
+use crate::mask;
 use crate::source::Place;
 use crate::wording;
 use crate::yaml::tree::{NodeId, Tree};
@@ -180,6 +181,19 @@ impl Document<'_> {
         }
     }
 
+    /// The name of the variable whose value is at a path, or the key.
+    fn name_of<'p>(&'p self, path: &'p Path) -> &'p str {
+        let Some((Step::Key(key), holder)) = path.0.split_last() else {
+            return "";
+        };
+        let holder = Path(holder.to_vec());
+        let name = holder
+            .get(&self.value)
+            .and_then(|holder| holder.get("name"));
+        let name = name.and_then(Value::as_str).filter(|_| key == "value");
+        name.unwrap_or(key)
+    }
+
     /// An error at a value.
     pub fn error(&self, code: Code, path: &Path, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, message).at(self.place(path), "here")
@@ -207,7 +221,10 @@ impl Document<'_> {
         let is_expression = has_expression(&place.excerpt[place.start..place.end]);
         let text = path.get(&self.value).and_then(Value::as_str);
         let label = match text.filter(|_| is_expression) {
-            Some(text) => format!("this evaluates to `{}`", wording::brief(text)),
+            Some(text) => {
+                let shown = mask::value(self.name_of(path), text);
+                format!("this evaluates to `{}`", wording::brief(&shown))
+            }
             None => "here".to_owned(),
         };
         Diagnostic::error(Code::Invalid, message).at(place, label)
@@ -231,7 +248,9 @@ impl Document<'_> {
             SchemaProblemKind::Missing => self.error(Code::BadPolicy, &problem.path, message),
         };
         let help = match (problem.kind, self.written(&problem.path)) {
-            (SchemaProblemKind::Unquoted, Some(text)) => Some(format!("quote it: \"{text}\"")),
+            (SchemaProblemKind::Unquoted, Some(text)) => {
+                Some(mask::quote_it(self.name_of(&problem.path), text))
+            }
             _ => problem.help.clone(),
         };
         Diagnostic { help, ..diagnostic }

@@ -7,6 +7,7 @@ use super::{NotApplied, WorkloadFacts, near_miss};
 use crate::diagnostic::Diagnostic;
 use crate::glob::is_match;
 use crate::manifest::object::Object;
+use crate::mask;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{
     ConditionWord, Hooks, KindPattern, LabelSelector, Sample, SelectorRequirement, WorkloadFilter,
@@ -215,7 +216,7 @@ impl WorkloadFacts<'_, '_> {
         };
         let (key, glob) = filter.annotations.iter().find(fails)?;
         let found = match self.any_annotation(key) {
-            Some(value) => format!("it is `{value}`"),
+            Some(value) => format!("it is `{}`", mask::value(key, value)),
             None => "there is none".to_owned(),
         };
         let (word, wanted) = (filter.word("annotations"), glob.glob().glob());
@@ -293,7 +294,10 @@ pub(super) fn wanted_and_found(
     subject: &str,
 ) -> String {
     let found = match found {
-        Some(value) => format!("{subject} has {}={value}", failed.key),
+        Some(value) => {
+            let value = mask::value(&failed.key, value);
+            format!("{subject} has {}={value}", failed.key)
+        }
         None => format!("{subject} has no label `{}`", failed.key),
     };
     format!("{field} requires {}, but {found}", failed)

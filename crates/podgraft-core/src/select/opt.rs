@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
 use crate::inventory::NamespaceMeta;
+use crate::mask;
 use crate::outcome::{Skip, SkipCause};
 use crate::policy::{MetadataKey, OptFrom, OptRule};
 use crate::yaml::tree::NodeId;
@@ -17,7 +18,8 @@ const NEGATIVE_VALUES: &[&str] = &["false", "disabled", "no", "off", "0"];
 impl WorkloadFacts<'_, '_> {
     fn opted_out(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
         let holder = holder_name(from);
-        let reason = format!("opted out: {holder} has {}: {value}", key_of(opt));
+        let (key, value) = (key_of(opt), mask::value(key_of(opt), value));
+        let reason = format!("opted out: {holder} has {key}: {value}");
         Skip::because(SkipCause::OptedOut, reason).found_at(self.mark_span(from, &opt.mark))
     }
 
@@ -84,11 +86,9 @@ impl WorkloadFacts<'_, '_> {
     /// The skip for an `optIn` mark with another value.
     fn other_value(&self, opt: &OptRule, from: OptFrom, value: &str) -> Skip {
         let wanted = opt.values.join(" or ");
-        let reason = format!(
-            "not opted in: {} has {}: {value}, not {wanted}",
-            holder_name(from),
-            key_of(opt)
-        );
+        let (holder, key) = (holder_name(from), key_of(opt));
+        let shown = mask::value(key, value);
+        let reason = format!("not opted in: {holder} has {key}: {shown}, not {wanted}");
         // A value that does not clearly mean no is probably meant as yes.
         let is_no =
             value.is_empty() || NEGATIVE_VALUES.contains(&value.to_ascii_lowercase().as_str());
