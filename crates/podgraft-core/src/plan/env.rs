@@ -188,12 +188,9 @@ impl<'t> Planner<'_, 't> {
         if let Some(EnvFromVariable { reference, text }) = hidden {
             return self.compose_hidden(change, reference, text.as_deref());
         }
-        let mut in_images = self.options.image_env.iter();
-        let in_image = in_images
-            .find(|env| env.container == change.container.name && env.name == change.entry.name);
         let addition = change.addition();
-        let value = match in_image {
-            Some(env) => joined(&env.value, addition, change.entry),
+        let value = match self.value_in_image(change) {
+            Some(value) => joined(value, addition, change.entry),
             None => {
                 self.warn_of_hidden_env(change);
                 addition.to_owned()
@@ -205,6 +202,14 @@ impl<'t> Planner<'_, 't> {
         }
         self.note_join(change);
         self.add_variable(change, item)
+    }
+
+    /// The value of the variable in the container's image, if the user has stated it.
+    fn value_in_image(&self, change: VariableChange<'_>) -> Option<&str> {
+        let mut in_images = self.options.image_env.iter();
+        let (container, name) = (change.container.name, &change.entry.name);
+        let stated = in_images.find(|env| env.container == container && env.name == *name);
+        stated.map(|env| env.value.as_str())
     }
 
     fn warn_of_hidden_env(&mut self, change: VariableChange<'_>) {
@@ -249,8 +254,12 @@ impl<'t> Planner<'_, 't> {
         self.problems.push(warning.help(help));
     }
 
-    /// Adds a variable unless a known object of `envFrom` brings it.
+    /// Adds a variable unless the image or a known object of `envFrom` brings it.
     fn add_if_absent(&mut self, change: VariableChange<'_>) -> PlanResult {
+        if self.value_in_image(change).is_some() {
+            self.is_partial = true;
+            return Ok(());
+        }
         let hidden = self.find_in_sources(change);
         match hidden.map_err(|doubt| self.in_doubt(doubt, change.entry))? {
             (Some(_), _) => {
