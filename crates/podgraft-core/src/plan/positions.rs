@@ -1,7 +1,10 @@
 //! Finds the places of new items in lists.
 
+use serde_json::Value;
+
 use crate::diagnostic::Code;
-use crate::policy::{PolicyValue, Position};
+use crate::policy::{Injection, PolicyValue, Position};
+use crate::yaml::value::field;
 
 use super::containers::ListPlace;
 use super::planner::{PlanResult, Planner};
@@ -70,7 +73,25 @@ impl Planner<'_, '_> {
             let message = format!(
                 "`{neighbour}` is not in {place}, so nothing can be placed before or after it"
             );
-            self.problem(Code::UnknownPosition, message, item).into()
+            let problem = self.problem(Code::UnknownPosition, message, item);
+            match self.help_for_later(neighbour, item) {
+                Some(help) => problem.help(help).into(),
+                None => problem.into(),
+            }
+        })
+    }
+
+    /// What to do if the rule itself adds the neighbour, but after the item.
+    fn help_for_later(&self, neighbour: &str, item: &PolicyValue) -> Option<String> {
+        let name = field(&item.value, "name").and_then(Value::as_str)?;
+        let parts = self.expanded.injects().flat_map(Injection::parts);
+        let mut names =
+            parts.filter_map(|part| Some(field(&part.value, "name")?.as_str()? == neighbour));
+        names.any(|is_neighbour| is_neighbour).then(|| {
+            format!(
+                "the rule adds `{neighbour}` after `{name}`: give `{neighbour}` the position instead, or add it in \
+                 an earlier rule"
+            )
         })
     }
 }
