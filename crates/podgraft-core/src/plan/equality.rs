@@ -28,7 +28,7 @@ fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -
         (Value::Object(fields), Value::Object(wanted_fields)) => {
             let has_ours = wanted_fields
                 .iter()
-                .all(|(name, value)| match fields.get(name) {
+                .all(|(name, value)| match stated(fields, name) {
                     Some(Value::Object(requests)) if key == "resources" && name == "requests" => {
                         let own = without_copied(requests, value, fields.get("limits"));
                         compare(&own, value, name)
@@ -62,6 +62,11 @@ fn compare(existing: &Value, wanted: &Value, key: &str, is_nothing: IsNothing) -
     }
 }
 
+/// A field of a mapping, unless it is null, which is as if it were not there.
+fn stated<'f>(fields: &'f Map<String, Value>, name: &str) -> Option<&'f Value> {
+    fields.get(name).filter(|value| !value.is_null())
+}
+
 /// Returns the requests without those that a server copied from a limit, unless they are wanted.
 fn without_copied(requests: &Map<String, Value>, wanted: &Value, limits: Option<&Value>) -> Value {
     let is_copied = |name: &str, request: &Value| {
@@ -93,6 +98,8 @@ fn states_nothing(parent: &str, key: &str, value: &Value, owner: &Value) -> bool
     let is_not_stored = match key {
         "readOnly" => *value == Value::Bool(false),
         "value" => value == "",
+        // A volume without a source is one.
+        "emptyDir" => value.as_object().is_some_and(Map::is_empty),
         _ => false,
     };
     let is_default = || is_not_stored || is_default(parent, key, value, owner);
