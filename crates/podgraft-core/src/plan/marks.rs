@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::change::{Change, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::Workload;
 use crate::outcome::{Outcome, PolicyReport};
@@ -104,6 +105,8 @@ fn stale_mark(
     report: &PolicyReport,
 ) -> Option<Diagnostic> {
     let sentence_end = match &report.outcome {
+        // What takes the place of earlier content leaves nothing of it.
+        Outcome::Injected(changes) if changes.iter().all(is_in_place) => return None,
         Outcome::Injected(_) => {
             "now injects something different in addition to what an earlier run injected"
         }
@@ -125,6 +128,10 @@ fn stale_mark(
         policy.identity
     );
     Some(warning.help(help))
+}
+
+fn is_in_place(change: &Change) -> bool {
+    matches!(change.operation, Operation::Replace | Operation::Update)
 }
 
 /// Adds the policies that changed the workload to its marker, with those in `sharing` that would have.
