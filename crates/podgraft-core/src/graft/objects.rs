@@ -2,7 +2,8 @@
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::object::{
-    DocumentContent, FoundTemplate, Object, find_objects, find_pod_template, find_template_braces,
+    DocumentContent, FoundTemplate, Object, count_pod_templates, find_objects, find_pod_template,
+    find_template_braces,
 };
 use crate::manifest::pod::{PodTemplateError, Workload, duplicate_on_path};
 use crate::manifest::workload::group_of;
@@ -151,8 +152,13 @@ impl<'t> ParsedDocument<'t> {
                      not know this kind"
                 );
                 let flag = format!("--pod-template {api_version}/{kind}={path}");
+                let count = count_pod_templates(self.tree, object.node);
+                let only = match count {
+                    1 => String::new(),
+                    _ => format!(" (podgraft injects into only one of its {count} pod templates)"),
+                };
                 Diagnostic::note(Code::UnknownKind, message)
-                    .help(format!("to inject into it: {flag}"))
+                    .help(format!("to inject into it: {flag}{only}"))
             }
         };
         Some(problem.at(at, "left unchanged"))

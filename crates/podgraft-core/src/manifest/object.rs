@@ -169,6 +169,14 @@ pub(crate) fn find_pod_template(tree: &Tree<'_>, object: NodeId) -> Option<Found
     search_lists(tree, object, &mut found.path).then_some(found)
 }
 
+/// The number of what looks like a pod template in an object.
+pub(crate) fn count_pod_templates(tree: &Tree<'_>, object: NodeId) -> usize {
+    let nodes = tree.within(object);
+    nodes
+        .filter(|&node| tree.kind(node).is_mapping() && is_pod_template(tree, node))
+        .count()
+}
+
 /// Like [`search`], for what is in a list. `path` becomes that of the list.
 fn search_lists(tree: &Tree<'_>, node: NodeId, path: &mut Vec<String>) -> bool {
     let has_template = |item| {
