@@ -12,7 +12,7 @@ pub(super) type Attributes = BTreeMap<String, String>;
 const PREFIX: &str = "resource.opentelemetry.io/";
 
 /// Owner kinds whose attribute can name the service, by precedence.
-const OWNERS: [&str; 7] = [
+pub(super) const OWNERS: [&str; 7] = [
     "deployment",
     "replicaset",
     "statefulset",

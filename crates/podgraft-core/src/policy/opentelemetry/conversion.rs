@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::agents::{agent_variables, complete_copying};
+use super::attributes::OWNERS;
 use super::language::Language;
 use super::resource::{Instrumentation, LanguageAgent};
 use crate::diagnostic::{Code, Diagnosed};
@@ -187,8 +188,12 @@ fn common(resource: &Instrumentation) -> Vec<Value> {
     if !resource.endpoint.is_empty() {
         env.push(absent("OTEL_EXPORTER_OTLP_ENDPOINT", &resource.endpoint));
     }
-    env.push(absent_field(pod, "metadata.name"));
-    env.push(absent_field(node, "spec.nodeName"));
+    // The attributes use them, wherever the container has its own.
+    for (name, path) in [(pod, "metadata.name"), (node, "spec.nodeName")] {
+        let mut variable = absent_field(name, path);
+        variable["position"] = "First".into();
+        env.push(variable);
+    }
     if !resource.propagators.is_empty() {
         env.push(absent("OTEL_PROPAGATORS", &resource.propagators.join(",")));
     }
@@ -202,17 +207,28 @@ fn common(resource: &Instrumentation) -> Vec<Value> {
         ));
     }
     let attributes = resource.attributes.iter().filter(is_plain);
-    let mut pairs: Vec<String> = attributes
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    pairs.push(format!("k8s.node.name=$({node})"));
-    pairs.push(format!("k8s.pod.name=$({pod})"));
+    let stated = attributes.map(|(key, value)| literal(&format!("{key}={value},")));
+    let stated: String = stated.collect();
     env.push(json!({
         "name": "OTEL_RESOURCE_ATTRIBUTES",
         "op": "MergeKeys",
-        "value": literal(&pairs.join(",")),
+        "value": format!("{stated}{}k8s.node.name=$({node}),k8s.pod.name=$({pod})", computed_attributes(pod)),
     }));
     env
+}
+
+/// The attributes of a workload and its container, each with a comma behind it.
+fn computed_attributes(pod: &str) -> String {
+    let kinds = OWNERS.map(|kind| format!("'{kind}'")).join(", ");
+    let owner = format!(
+        "workload.kind.lowerAscii() in [{kinds}] ? 'k8s.' + workload.kind.lowerAscii() + '.name=' + workload.name + ',' : ''"
+    );
+    let namespace = format!(
+        "workload.namespace == '' ? '' : 'k8s.namespace.name=' + workload.namespace + ',service.instance.id=' + \
+         workload.namespace + '.$({pod}).' + container.name + ',service.namespace=' + workload.namespace + ','"
+    );
+    let version = "container.image.matches('[:@][^/]+$') ? 'service.version=' + imageTag(container.image) + ',' : ''";
+    format!("k8s.container.name=${{container.name}},${{{owner}}}${{{namespace}}}${{{version}}}")
 }
 
 fn absent(name: &str, text: &str) -> Value {
