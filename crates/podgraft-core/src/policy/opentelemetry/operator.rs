@@ -23,6 +23,10 @@ use crate::policy::schema::did_you_mean;
 /// The kinds of Knative Serving. No other workloads have these names.
 const KNATIVE_KINDS: [&str; 2] = ["Service", "Configuration"];
 
+/// What to do where an earlier run without a record left something else.
+const APPLY_TO_ORIGINAL: &str =
+    "apply to the original manifest; with `--in-place`, a record lets later runs change it";
+
 /// What one resource does to pods. Of the resources that a pod requests, the first does the work of all, so that the
 /// languages are applied in the operator's order.
 #[derive(Debug, Clone)]
@@ -62,10 +66,14 @@ impl InstrumentationMutation {
         if KNATIVE_KINDS.contains(&pod.kind) {
             before.name_like_knative();
         }
-        // The pod has podgraft's marker: an earlier run injected it.
-        if (pod.is_marked)() {
+        // The pod has podgraft's marker: an earlier run injected it, unless the marker was copied from another workload.
+        if (pod.is_marked)() && has_instrumentation(&before) {
             let chosen = chosen.ok();
-            return match chosen.and_then(|chosen| self.outdated_agent(&chosen, &before)) {
+            let outdated = |chosen: ChosenResources| {
+                let unwanted = self.unwanted_agent(&chosen, &before);
+                unwanted.or_else(|| self.outdated_agent(&chosen, &before))
+            };
+            return match chosen.and_then(outdated) {
                 Some(remark) => MutationResult::LeftAlone(vec![remark]),
                 None => MutationResult::UpToDate,
             };
@@ -109,6 +117,23 @@ impl InstrumentationMutation {
         }
     }
 
+    /// A remark if the pod has an agent of an earlier run that it does not request any more.
+    fn unwanted_agent(&self, chosen: &ChosenResources, pod: &InstrumentedPod) -> Option<Remark> {
+        let is_chosen = |language| chosen.iter().any(|(chosen, _)| *chosen == language);
+        let has_agent = |language: Language| pod.find_init(&language.agent_name()).is_some();
+        let mut languages = Language::ALL.into_iter();
+        let unwanted = languages.find(|&language| has_agent(language) && !is_chosen(language))?;
+        let requested: Vec<String> = chosen
+            .iter()
+            .map(|(language, _)| language.to_string())
+            .collect();
+        let message = format!(
+            "{{}} has the {unwanted} agent from an earlier run, but requests {} now; the existing agent is kept",
+            requested.join(" and ")
+        );
+        Some(Remark::warning(Code::AppliedBefore, message).help(APPLY_TO_ORIGINAL))
+    }
+
     /// A remark if an agent of an earlier run has another image than the resource states now.
     fn outdated_agent(&self, chosen: &ChosenResources, pod: &InstrumentedPod) -> Option<Remark> {
         let mut chosen = chosen.iter();
@@ -132,9 +157,7 @@ impl InstrumentationMutation {
              specifies `{wanted}`; the existing agent is kept",
             resource.identity
         );
-        let remark = Remark::warning(Code::AppliedBefore, message).help(
-            "apply to the original manifest; with `--in-place`, a record lets later runs change it",
-        );
+        let remark = Remark::warning(Code::AppliedBefore, message).help(APPLY_TO_ORIGINAL);
         (existing != wanted).then_some(remark)
     }
 
@@ -338,6 +361,26 @@ fn unknown_annotation(annotations: &Annotations<'_>, key: &str, meant: Option<St
         Some(meant) => did_you_mean(&meant),
         None => "remove it".to_owned(),
     })
+}
+
+/// Whether a pod has an agent or a variable that the operator may have injected.
+fn has_instrumentation(pod: &InstrumentedPod) -> bool {
+    let is_agent = |container: &InstrumentedContainer| {
+        let prefixes = ["opentelemetry-auto-instrumentation", "otel-agent-"];
+        prefixes
+            .iter()
+            .any(|prefix| container.name().starts_with(prefix))
+    };
+    let has_variable = |container: &InstrumentedContainer| {
+        let mut names = container
+            .env
+            .items()
+            .iter()
+            .filter_map(|item| item["name"].as_str());
+        names.any(|name| name.starts_with("OTEL_"))
+    };
+    let mut containers = pod.init.iter().chain(&pod.apps);
+    containers.any(|container| is_agent(container) || has_variable(container))
 }
 
 /// The part of a pod by which the operator recognizes that it is injected already; `None` if there is none.
