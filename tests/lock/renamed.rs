@@ -217,3 +217,69 @@ fn a_container_is_found_although_somebody_changed_what_was_put_into_it() {
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read(FILE), rename(DEPLOYMENT));
 }
+
+/// Two containers, of which the first has its own pull policy.
+const TWO_CONTAINERS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shop
+spec:
+  selector:
+    matchLabels: {app: shop}
+  template:
+    metadata:
+      labels: {app: shop}
+    spec:
+      containers:
+      - name: shop
+        image: nginx:1.16.0
+        imagePullPolicy: IfNotPresent
+      - name: log
+        image: busybox:1
+        env:
+        - name: ARGS
+          value: -v
+";
+const HOUSE: &str = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: house}
+spec:
+  inject:
+    env:
+    - {name: LEVEL, value: info}
+    - {name: ARGS, op: Append, value: -Da=1}
+    defaults: {imagePullPolicy: IfNotPresent}
+";
+
+/// After the edit, with and without a run in between, undo gives back the edited original.
+fn is_undone(edit: impl Fn(&str) -> String) {
+    for has_run_between in [false, true] {
+        let place = empty_repository();
+        place.write(FILE, TWO_CONTAINERS);
+        place.write("policies/house.yaml", HOUSE);
+        apply(&place);
+        place.write(FILE, edit(&place.read(FILE)));
+        if has_run_between {
+            apply(&place);
+        }
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read(FILE), edit(TWO_CONTAINERS));
+    }
+}
+
+#[test]
+fn a_container_that_is_still_there_is_not_taken_for_one_that_was_renamed_or_deleted() {
+    is_undone(|text| text.replace("name: log\n", "name: logger\n"));
+    is_undone(|text| text[..text.find("      - name: log\n").unwrap()].to_owned());
+}
+
+#[test]
+fn a_container_that_became_a_native_sidecar_is_found() {
+    is_undone(|text| {
+        let (before, log) = text.split_at(text.find("      - name: log\n").unwrap());
+        let image = "        image: busybox:1\n";
+        let log = log.replace(image, &format!("{image}        restartPolicy: Always\n"));
+        let init = format!("      initContainers:\n{log}      containers:\n");
+        before.replace("      containers:\n", &init)
+    });
+}

@@ -55,7 +55,23 @@ pub struct PolicyRecord {
     /// Its changes to the workload.
     #[serde(flatten)]
     pub effects: Effects,
+    /// Whether the lock file has lines of both sides of a merge for it.
+    #[serde(skip)]
+    pub(crate) is_merged: MergeMark,
 }
+
+/// Marks what is joined of several lines of a merge, so it may say what is true of one side only. It is no part of what
+/// they say, so it does not make two records different.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MergeMark(pub bool);
+
+impl PartialEq for MergeMark {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for MergeMark {}
 
 /// The changes of one policy, by path. A path is keys and identities of list items, joined by `/` (see
 /// `record::RecordPaths`).

@@ -161,6 +161,7 @@ impl<'r, 't> Recording<'r, 't> {
             set,
             generated: notes.generated,
             effects,
+            ..PolicyRecord::default()
         };
         let at = self.place_of(&policy.identity);
         self.record.policies.insert(at, noted);

@@ -77,6 +77,7 @@ impl Replay {
                 present,
                 ..Effects::default()
             },
+            is_merged: policy.is_merged,
         };
         Replay {
             record,

@@ -32,7 +32,7 @@ use super::{
     Effects, JoinedText, PolicyRecord, Record, RemovedValue, TextDifferences, VERSION, bounds,
 };
 use crate::outcome::GeneratedRecord;
-use crate::ownership::{RecordedWorkload, TextAdjustment, WorkloadKey, is_false};
+use crate::ownership::{MergeMark, RecordedWorkload, TextAdjustment, WorkloadKey, is_false};
 
 /// The file's name.
 pub const LOCK_FILE: &str = "podgraft.lock";
@@ -98,18 +98,6 @@ struct LockedPolicy {
     #[serde(skip)]
     is_merged: MergeMark,
 }
-
-/// Marks what is joined of several lines. It is no part of what they say, so it does not make two records different.
-#[derive(Debug, Clone, Copy, Default)]
-struct MergeMark(bool);
-
-impl PartialEq for MergeMark {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for MergeMark {}
 
 /// [`JoinedText`](crate::ownership::JoinedText), usually without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

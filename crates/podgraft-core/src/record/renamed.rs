@@ -31,13 +31,11 @@ impl Record {
         let Some(spec) = template.and_then(|template| template.get("spec")) else {
             return Ok(());
         };
+        for (list, other_list) in LISTS.into_iter().zip(LISTS.into_iter().rev()) {
+            self.follow_moves(list, other_list, spec);
+        }
         for list in LISTS {
-            let items = spec.get(list).and_then(Value::as_array);
-            let mut containers: BTreeMap<&str, &Value> = items
-                .into_iter()
-                .flatten()
-                .filter_map(|item| Some((item.get("name")?.as_str()?, item)))
-                .collect();
+            let mut containers = containers_in(spec, list);
             let mut gone = self.containers(list);
             let known = gone.clone();
             gone.retain(|name| !containers.contains_key(name.as_str()));
@@ -47,6 +45,19 @@ impl Record {
             self.follow_in(list, gone, containers)?;
         }
         Ok(())
+    }
+
+    /// Follows containers that somebody moved to the other list, as one that becomes a native sidecar.
+    fn follow_moves(&mut self, list: &str, other_list: &str, spec: &Value) {
+        let (present, moved) = (containers_in(spec, list), containers_in(spec, other_list));
+        let known = self.containers(other_list);
+        for name in self.containers(list) {
+            let is_gone = !present.contains_key(name.as_str()) && !known.contains(&name);
+            let container = moved.get(name.as_str()).filter(|_| is_gone);
+            if container.is_some_and(|container| self.share(list, &name, container).is_most()) {
+                self.rename([list, &name], [other_list, &name]);
+            }
+        }
     }
 
     /// Joins what is recorded under two names of a container: one branch renamed it, and the other one changed what is
@@ -70,9 +81,10 @@ impl Record {
             }
             let known = others.containers(list);
             let names = containers.keys().filter(|name| known.contains(**name));
+            let names = names.filter(|name| !self.tells_apart(list, &old_name, name));
             let joined = names.filter_map(|name| {
                 let mut renamed = alone.clone();
-                renamed.rename(list, &old_name, name);
+                renamed.rename([list, &old_name], [list, name]);
                 let is_in_place = |effects: &Effects| effects.has_own_content(&others, lookup);
                 let has_own = renamed.effects().any(is_in_place);
                 has_own.then_some((*name, renamed))
@@ -99,6 +111,16 @@ impl Record {
         Ok(())
     }
 
+    /// Whether one run of a policy changed both containers, so that they are two.
+    fn tells_apart(&self, list: &str, old_name: &str, name: &str) -> bool {
+        let has_changed =
+            |effects: &Effects, name: &str| affects(effects, &format!("pod/spec/{list}/{name}"));
+        let mut of_one_run = self.policies.iter().filter(|policy| !policy.is_merged.0);
+        of_one_run.any(|policy| {
+            has_changed(&policy.effects, old_name) && has_changed(&policy.effects, name)
+        })
+    }
+
     /// Gives the containers that are `gone` the names of `free` ones.
     fn follow_in(
         &mut self,
@@ -112,7 +134,7 @@ impl Record {
                 let [name] = names[..] else { continue };
                 let rivals = fitting.iter().filter(|(_, others)| others.contains(&name));
                 if rivals.count() == 1 {
-                    self.rename(list, old_name, name);
+                    self.rename([list, old_name], [list, name]);
                     gone.remove(old_name);
                     free.remove(name);
                 }
@@ -130,7 +152,7 @@ impl Record {
                 return Err(RecordError::Containers(first.clone(), names));
             }
             for ((old_name, _), name) in fitting.iter().zip(names) {
-                self.rename(list, old_name, name);
+                self.rename([list, old_name], [list, name]);
                 gone.remove(old_name);
                 free.remove(name);
             }
@@ -140,7 +162,7 @@ impl Record {
             (&*Vec::from_iter(&gone), &*Vec::from_iter(&free))
             && self.share(list, old_name, container).is_unknown()
         {
-            self.rename(list, old_name, name);
+            self.rename([list, old_name], [list, name]);
             return Ok(());
         }
         gone.iter()
@@ -193,7 +215,7 @@ impl Record {
         for policy in &mut alone.policies {
             policy.effects.retain(is_within);
         }
-        alone.rename(list, name, "");
+        alone.rename([list, name], [list, ""]);
         let policies = alone.policies.into_iter();
         policies.map(|policy| policy.effects).collect()
     }
@@ -283,11 +305,9 @@ impl Record {
         share
     }
 
-    fn rename(&mut self, list: &str, old_name: &str, new_name: &str) {
-        let (old_path, new_path) = (
-            format!("pod/spec/{list}/{old_name}"),
-            format!("pod/spec/{list}/{new_name}"),
-        );
+    /// Gives a container another list and name, each in this order.
+    fn rename(&mut self, old: [&str; 2], new: [&str; 2]) {
+        let [old_path, new_path] = [old, new].map(|[list, name]| format!("pod/spec/{list}/{name}"));
         let follow = |path: String| match rest_below(&path, &old_path) {
             Some(rest) => format!("{new_path}{rest}"),
             None => path,
@@ -318,6 +338,15 @@ impl Record {
             }
         }
     }
+}
+
+/// The containers of a list in a pod spec by their names.
+fn containers_in<'v>(spec: &'v Value, list: &str) -> BTreeMap<&'v str, &'v Value> {
+    let items = spec.get(list).and_then(Value::as_array);
+    let items = items.into_iter().flatten();
+    items
+        .filter_map(|item| Some((item.get("name")?.as_str()?, item)))
+        .collect()
 }
 
 /// What a record says of a place.

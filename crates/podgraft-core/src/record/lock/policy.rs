@@ -52,6 +52,7 @@ impl Lock {
             set: locked_policy.set.clone(),
             generated: locked_policy.generated.clone(),
             effects,
+            is_merged: locked_policy.is_merged,
         })
     }
 
