@@ -98,7 +98,7 @@ pub(crate) fn quote_it(name: &str, written: &str) -> String {
 /// Masks secrets in a text: `token=...`, `--token ...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    if text.contains('-') {
+    if has_flag(text) {
         shown = replaced(&SECRET_BEHIND_FLAG, shown, hide_setting);
     }
     if text.contains('=') {
@@ -117,6 +117,21 @@ pub fn text(text: &str) -> Cow<'_, str> {
         });
     }
     shown
+}
+
+/// Whether a text may have a flag: most texts have none, and searching each with a regular expression takes long.
+fn has_flag(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
+    let starts_flag = |at: usize| {
+        let is_apart = at == 0
+            || matches!(
+                byte(at - 1),
+                b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b'('
+            );
+        is_apart && (byte(at + 1).is_ascii_alphanumeric() || byte(at + 1) == b'-')
+    };
+    memchr::memchr_iter(b'-', bytes).any(starts_flag)
 }
 
 fn replaced<'t>(
