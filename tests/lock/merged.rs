@@ -181,10 +181,16 @@ fn is_refused(place: &Place, candidates: &str) {
 
 #[test]
 fn what_was_removed_from_a_container_that_has_another_name_is_not_forgotten() {
-    let place = edited("    - {name: DEBUG, op: Remove}\n", |text| {
-        text.replace("- name: app\n", "- name: web\n")
+    let remove = "    - {name: DEBUG, op: Remove}\n";
+    let rename = |text: &str| text.replace("- name: app\n", "- name: web\n");
+    let place = edited(remove, |text| {
+        rename(text).replace("- name: log\n", "- name: logger\n")
     });
-    is_refused(&place, "renamed to any of: log, web");
+    is_refused(&place, "renamed to any of: logger, web");
+    // No policy changed `log`, so it is not the one. The policy does not select `web`.
+    let place = edited(remove, rename);
+    apply(&place);
+    assert_eq!(place.read(FILE), rename(MANIFEST));
 }
 
 #[test]

@@ -283,3 +283,53 @@ fn a_container_that_became_a_native_sidecar_is_found() {
         before.replace("      containers:\n", &init)
     });
 }
+
+/// What no policy changed has its own name, even if it has some of what was injected into a container that is gone.
+#[test]
+fn an_untouched_container_is_not_taken_for_one_that_is_gone() {
+    let backup = "      - name: backup\n        image: backup:1\n        env: [{name: LEVEL, value: info}]\n";
+    let original = TWO_CONTAINERS.replace(
+        "      containers:\n",
+        &format!("      containers:\n{backup}"),
+    );
+    let more = "    - {name: TZ, value: UTC}\n    - {name: ARGS";
+    let house = HOUSE.replace("    - {name: ARGS", more);
+    let house = house.replace(
+        "  inject:",
+        "  containers: {excludeNames: [backup]}\n  inject:",
+    );
+    let place = empty_repository();
+    place.write(FILE, &original);
+    place.write("policies/house.yaml", house);
+    apply(&place);
+    let without_log = |text: &str| text[..text.find("      - name: log\n").unwrap()].to_owned();
+    place.write(FILE, without_log(&place.read(FILE)));
+    let messages = apply(&place);
+    assert!(messages.contains("1 unchanged"), "{messages}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read(FILE), without_log(&original));
+}
+
+/// A variable that was removed leaves no trace: the only container that is new is the one that was renamed.
+#[test]
+fn a_copy_with_another_container_name_has_what_was_removed() {
+    let original = TWO_CONTAINERS.replace(
+        "        imagePullPolicy: IfNotPresent\n",
+        "        env: [{name: ARGS, value: -v}]\n",
+    );
+    let original = original.split("        env:\n").next().unwrap();
+    let removing = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: house}
+spec: {inject: {env: [{name: ARGS, op: Remove}], podLabels: {agent: v1}}}
+";
+    let place = empty_repository();
+    place.write(FILE, original);
+    place.write("policies/house.yaml", removing);
+    apply(&place);
+    let renamed = |text: &str| text.replace("name: shop\n", "name: cart\n");
+    place.write("apps/cart.yaml", renamed(&place.read(FILE)));
+    apply(&place);
+    succeeded(&place, &["undo", "-i", "apps"]);
+    assert_eq!(place.read("apps/cart.yaml"), renamed(original));
+}

@@ -36,6 +36,10 @@ pub struct Record {
     /// The text differences that undo must restore beside the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<TextDifferences>,
+    /// The containers that the policies did not change, as `containers/NAME`: none of them is one that was renamed since.
+    /// Only in a lock file.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub untouched: BTreeSet<String>,
 }
 
 /// What one policy did.

@@ -274,6 +274,9 @@ impl<'r, 't> Recording<'r, 't> {
         self.record.text = earlier.and_then(|earlier| earlier.record.text.clone());
         if self.is_annotated() {
             write_record(draft, &self.record)?;
+        } else {
+            let workload = self.plan.workload;
+            self.record.note_untouched(workload.tree, workload.pod_spec);
         }
         Ok(Some(self.record))
     }

@@ -131,6 +131,8 @@ struct RestoreDetails {
     room: TextAdjustment,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<TextDifferences>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    untouched: BTreeSet<String>,
 }
 
 /// What a run did to a workload, with its key in the lock file.
@@ -140,13 +142,15 @@ struct NewRecord<'r> {
 }
 
 impl LockedWorkload {
-    /// What `undo` reads: the names of the policy sets are for `--prune`, and what was there before is for merges.
+    /// What `undo` reads: the names of the policy sets are for `--prune`, what was there before is for merges, and the
+    /// containers that were not changed are for renames.
     fn for_undo(&self) -> Self {
         let mut plain = self.clone();
         for policy in plain.policies.values_mut() {
             policy.set = None;
             policy.present.clear();
         }
+        plain.rest.untouched.clear();
         plain
     }
 }
@@ -290,7 +294,12 @@ impl Lock {
         if policies.is_empty() {
             return Ok(None);
         }
-        let RestoreDetails { marker, room, text } = locked.rest.clone();
+        let RestoreDetails {
+            marker,
+            room,
+            text,
+            untouched,
+        } = locked.rest.clone();
         let mut record = Record {
             version: VERSION,
             pod: workload.paths.template(),
@@ -298,6 +307,7 @@ impl Lock {
             marker,
             room,
             text,
+            untouched,
         };
         self.add_unmarked(locked, workload, &mut record);
         Ok(Some(record))
@@ -337,6 +347,7 @@ impl Lock {
                     marker: record.marker,
                     room: record.room,
                     text: record.text,
+                    untouched: record.untouched,
                 },
             };
             self.workloads.insert(key, locked);
@@ -433,6 +444,7 @@ impl RestoreDetails {
     /// Adds what the line of the other side of a merge says.
     fn join(&mut self, other: RestoreDetails) {
         self.marker.extend(other.marker);
+        self.untouched.extend(other.untouched);
         self.room.join(&other.room);
         match (&mut self.text, other.text) {
             (Some(text), Some(other)) => {

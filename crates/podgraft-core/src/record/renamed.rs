@@ -9,6 +9,7 @@ use super::lock::PathLookup;
 use super::path::{LISTS, RecordPaths, rest_below, split_last};
 use super::recorded_value::RecordedValue;
 use super::{Effects, JoinedText, Record, RecordError, digest};
+use crate::yaml::tree::{NodeId, Tree};
 
 impl Record {
     /// Renames containers in the paths of the record. A container that is gone gets the name of the unrecorded container
@@ -41,10 +42,31 @@ impl Record {
             gone.retain(|name| !containers.contains_key(name.as_str()));
             let lookup = |path: &str| paths.get(object.whole(), path).cloned();
             self.join_renamed(list, &mut gone, &containers, &lookup)?;
-            containers.retain(|name, _| !known.contains(*name));
+            containers.retain(|name, container| {
+                let is_untouched = self.untouched.contains(&format!("{list}/{name}"));
+                // It may be another container under the name of one that is gone.
+                let has_all = |name: &String| self.share(list, name, container).is_all();
+                !known.contains(*name) && (!is_untouched || gone.iter().any(has_all))
+            });
             self.follow_in(list, gone, containers)?;
         }
         Ok(())
+    }
+
+    /// Notes the containers of a pod that the record does not name, if it names some.
+    pub(crate) fn note_untouched(&mut self, tree: &Tree<'_>, pod_spec: NodeId) {
+        let known = LISTS.map(|list| self.containers(list));
+        if known.iter().all(BTreeSet::is_empty) {
+            return;
+        }
+        for (list, known) in LISTS.into_iter().zip(known) {
+            let containers = tree.get(pod_spec, list).into_iter();
+            let containers = containers.flat_map(|containers| tree.items(containers));
+            let names = containers.filter_map(|container| tree.scalar_at(container, "name"));
+            let untouched = names.filter(|name| !known.contains(*name));
+            self.untouched
+                .extend(untouched.map(|name| format!("{list}/{name}")));
+        }
     }
 
     /// Follows containers that somebody moved to the other list, as one that becomes a native sidecar.
