@@ -98,17 +98,10 @@ pub(crate) fn quote_it(name: &str, written: &str) -> String {
 /// Masks secrets in a text: `token=...`, `--token ...`, `"token": "..."`, `Bearer ...`, and passwords and tokens in URLs.
 pub fn text(text: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
-    if has_flag(text) {
-        shown = replaced(&SECRET_BEHIND_FLAG, shown, hide_setting);
-    }
-    if text.contains('=') {
-        shown = replaced(&SECRET_FLAG, shown, hide_setting);
-    }
-    if text.contains(':') {
-        shown = replaced(&SECRET_IN_JSON, shown, hide_setting);
-    }
-    if text.contains(['B', 'b']) {
-        shown = replaced(&BEARER, shown, hide_setting);
+    if may_name_secret(text) {
+        for pattern in [&SECRET_BEHIND_FLAG, &SECRET_FLAG, &SECRET_IN_JSON, &BEARER] {
+            shown = replaced(pattern, shown, hide_setting);
+        }
     }
     if text.contains("://") && text.contains('@') {
         shown = replaced(&SECRET_IN_ADDRESS, shown, hide_password);
@@ -119,19 +112,20 @@ pub fn text(text: &str) -> Cow<'_, str> {
     shown
 }
 
-/// Whether a text may have a flag: most texts have none, and searching each with a regular expression takes long.
-fn has_flag(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
-    let starts_flag = |at: usize| {
-        let is_apart = at == 0
-            || matches!(
-                byte(at - 1),
-                b' ' | b'\t' | b'\n' | b'"' | b'\'' | b'[' | b'('
-            );
-        is_apart && (byte(at + 1).is_ascii_alphanumeric() || byte(at + 1) == b'-')
-    };
-    memchr::memchr_iter(b'-', bytes).any(starts_flag)
+/// Whether a text may have one of the [`SECRET_WORDS`], or `Bearer`: most texts have none, and a regular expression takes
+/// long.
+fn may_name_secret(text: &str) -> bool {
+    let words = [
+        "token",
+        "passw",
+        "passphrase",
+        "pwd",
+        "secret",
+        "key",
+        "bearer",
+    ];
+    let text = text.to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
 }
 
 fn replaced<'t>(
