@@ -1,6 +1,7 @@
 //! Follows containers that were renamed since a record was written, so that their injected content is not left behind
 //! and reported as removed.
 
+use foldhash::HashSet;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,18 +56,19 @@ impl Record {
 
     /// Notes the containers of a pod that the record does not name, if it names some.
     pub(crate) fn note_untouched(&mut self, tree: &Tree<'_>, pod_spec: NodeId) {
-        let known = LISTS.map(|list| self.containers(list));
-        if known.iter().all(BTreeSet::is_empty) {
+        let known = LISTS.map(|list| self.changed_containers(list).collect::<HashSet<&str>>());
+        if known.iter().all(HashSet::is_empty) {
             return;
         }
+        let mut found = BTreeSet::new();
         for (list, known) in LISTS.into_iter().zip(known) {
             let containers = tree.get(pod_spec, list).into_iter();
             let containers = containers.flat_map(|containers| tree.items(containers));
             let names = containers.filter_map(|container| tree.scalar_at(container, "name"));
             let untouched = names.filter(|name| !known.contains(*name));
-            self.untouched
-                .extend(untouched.map(|name| format!("{list}/{name}")));
+            found.extend(untouched.map(|name| format!("{list}/{name}")));
         }
+        self.untouched = found;
     }
 
     /// Follows containers that somebody moved to the other list, as one that becomes a native sidecar.
@@ -283,6 +285,11 @@ impl Record {
 
     /// The names of recorded containers in a list: those with changed content, and those that were injected.
     fn containers(&self, list: &str) -> BTreeSet<String> {
+        self.changed_containers(list).map(str::to_owned).collect()
+    }
+
+    /// Like [`Self::containers`], each name as often as the record has it.
+    fn changed_containers<'s>(&'s self, list: &str) -> impl Iterator<Item = &'s str> {
         let within = format!("pod/spec/{list}/");
         let paths = self.effects().flat_map(|effects| {
             let added = effects.added.keys().chain(effects.joined.keys());
@@ -292,10 +299,8 @@ impl Record {
             items.chain(removed.filter(|path| path.matches('/').count() > 3))
         });
         paths
-            .filter_map(|path| path.strip_prefix(&within)?.split('/').next())
+            .filter_map(move |path| path.strip_prefix(&within)?.split('/').next())
             .filter(|name| !name.contains('~'))
-            .map(str::to_owned)
-            .collect()
     }
 
     /// How much a container has of what the record says about the container `name`. What a later policy removed or
