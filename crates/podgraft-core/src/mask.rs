@@ -36,7 +36,7 @@ static SECRET_FLAG: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A secret behind a flag in the same text: `--token abc`. A variable of the shell, `$TOKEN`, is none.
 static SECRET_BEHIND_FLAG: LazyLock<Regex> = LazyLock::new(|| {
-    let held = r#"\\?"[^"$]*"?|'[^']*'?|[^\s,;&"'$-][^\s,;&"']*"#;
+    let held = r#"\\?"[^"$][^"]*"?|'[^']*'?|(?:\\[^\s"'$]|[^\s,;&"'$\\-])[^\s,;&"']*"#;
     let flag = format!(r#"(?:^|[\s"'\[(])--?[\w.-]*(?:{SECRET_WORDS})[ \t]+"#);
     Regex::new(&format!("(?i)({flag})({held})")).expect("the pattern is constant")
 });
@@ -352,6 +352,10 @@ mod tests {
             ("run --token abc -v", "run --token •••••• -v"),
             ("\"--db.password abc\"", "\"--db.password ••••••\""),
             ("run --token $TOKEN", "run --token $TOKEN"),
+            ("run --token \"$TOKEN\" -v", "run --token \"$TOKEN\" -v"),
+            ("run --token \\\"$TOKEN\\\"", "run --token \\\"$TOKEN\\\""),
+            ("run --token \"a b\" -v", "run --token •••••• -v"),
+            ("run --token \\\"abc\\\" -v", "run --token •••••• -v"),
             ("run --token --verbose", "run --token --verbose"),
             ("the re-token word", "the re-token word"),
             ("-Dpassword='a b'", "-Dpassword=••••••"),
