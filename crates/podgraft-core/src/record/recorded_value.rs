@@ -42,12 +42,10 @@ impl<'t> RecordedValue<'t> {
 
     /// The names of the containers in a list of the pod.
     pub(super) fn container_names(&self, paths: &RecordPaths, list: &str) -> Vec<&'t str> {
-        let tree = self.tree;
-        let list = self.pod_spec(paths).and_then(|spec| tree.get(spec, list));
-        let containers = list.into_iter().flat_map(|list| tree.items(list));
-        containers
-            .filter_map(|container| tree.string(tree.get(container, "name")?))
-            .collect()
+        let pod_spec = self.pod_spec(paths);
+        pod_spec.map_or_else(Vec::new, |pod_spec| {
+            container_names(self.tree, pod_spec, list).collect()
+        })
     }
 
     /// See [`has_twin_containers`].
@@ -60,6 +58,17 @@ impl<'t> RecordedValue<'t> {
         let mut keys = paths.template_keys().chain(["spec"]);
         keys.try_fold(self.node, |node, key| self.tree.get(node, key))
     }
+}
+
+/// The names of the containers in a list of a pod.
+pub(super) fn container_names<'t>(
+    tree: &'t Tree<'t>,
+    pod_spec: NodeId,
+    list: &str,
+) -> impl Iterator<Item = &'t str> {
+    let list = tree.get(pod_spec, list).into_iter();
+    let containers = list.flat_map(|list| tree.items(list));
+    containers.filter_map(|container| tree.string(tree.get(container, "name")?))
 }
 
 /// Whether a list of a pod has two containers of one name, or without one: later, nobody could tell what went into

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::joined_text::without;
 use super::lock::PathLookup;
 use super::path::{LISTS, RecordPaths, rest_below, split_last};
-use super::recorded_value::RecordedValue;
+use super::recorded_value::{RecordedValue, container_names};
 use super::{Effects, JoinedText, Record, RecordError, digest};
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -62,9 +62,7 @@ impl Record {
         }
         let mut found = BTreeSet::new();
         for (list, known) in LISTS.into_iter().zip(known) {
-            let containers = tree.get(pod_spec, list).into_iter();
-            let containers = containers.flat_map(|containers| tree.items(containers));
-            let names = containers.filter_map(|container| tree.scalar_at(container, "name"));
+            let names = container_names(tree, pod_spec, list);
             let untouched = names.filter(|name| !known.contains(*name));
             found.extend(untouched.map(|name| format!("{list}/{name}")));
         }
