@@ -155,3 +155,32 @@ spec:
     }
     assert_eq!(place.read("a.yaml"), wanted);
 }
+
+#[test]
+fn a_blank_line_behind_a_filled_key_stays_when_the_list_goes() {
+    let workload = "apiVersion: v1
+kind: Pod
+metadata:
+  name: orders
+spec:
+  volumes:
+  containers:
+  - name: app
+    image: registry.example.com/orders:1
+";
+    let policy = "apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject:
+    volumes: [{name: agent, emptyDir: {}}]
+";
+    let with_blank_line = |text: &str| text.replace("  volumes:\n", "  volumes:\n\n");
+    let place = empty_repository();
+    place.write("a.yaml", workload);
+    place.write("agent.yaml", policy);
+    succeeded(&place, &["apply", "-q", "-i", "-p", "agent.yaml", "a.yaml"]);
+    place.write("a.yaml", &with_blank_line(&place.read("a.yaml")));
+    succeeded(&place, &["undo", "-q", "-i", "a.yaml"]);
+    assert_eq!(place.read("a.yaml"), with_blank_line(workload));
+}

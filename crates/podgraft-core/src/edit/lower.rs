@@ -214,7 +214,7 @@ impl Lowering<'_, '_> {
                     true => format!(" {}", flow_value(value, &FlowStyle::in_block())),
                     false => block_value(value, start_column, style),
                 };
-                if self.write_before_comment((key, node), &text) {
+                if self.write_before_lines((key, node), &text) {
                     return Ok(());
                 }
                 let from = self.behind_colon(key, node)?;

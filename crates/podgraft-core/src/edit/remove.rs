@@ -182,9 +182,10 @@ impl Lowering<'_, '_> {
         line_behind(self.tree.text(), end)
     }
 
-    /// Replaces a value on lines of its own that has a comment between it and its key. A new value of several lines
-    /// takes the place of the old lines; one of a single line goes before the comment. `false` for other values.
-    pub(super) fn write_before_comment(&mut self, (key, value): KeyValueNodes, new: &str) -> bool {
+    /// Replaces a value on lines of its own that has comments or blank lines between it and its key. A new value of
+    /// several lines takes the place of the old lines; one of a single line goes before what stands between. `false` for
+    /// other values.
+    pub(super) fn write_before_lines(&mut self, (key, value): KeyValueNodes, new: &str) -> bool {
         let text = self.tree.text();
         let (key_end, span) = (self.tree.span(key).end, self.tree.span(value));
         let start = line_start(text, span.start);
@@ -193,7 +194,7 @@ impl Lowering<'_, '_> {
         }
         let Some(head) = self
             .behind_properties(key, value)
-            .filter(|&head| text[head..start].contains('#'))
+            .filter(|&head| has_lines(&text[head..start]))
         else {
             return false;
         };
@@ -246,6 +247,11 @@ impl Lowering<'_, '_> {
             .all(is_comment)
             .then_some(end)
     }
+}
+
+/// Whether there are comments or blank lines between a key and the line of its value.
+fn has_lines(between: &str) -> bool {
+    between.contains('#') || between.matches('\n').nth(1).is_some()
 }
 
 /// The error for a field that is written in another way, such as behind a `?`.
