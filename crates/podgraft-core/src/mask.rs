@@ -70,7 +70,17 @@ static TOKEN_IN_ADDRESS: LazyLock<Regex> =
 pub(crate) fn is_secret_name(name: &str) -> bool {
     // The prefix of an annotation says whose it is, not what it is.
     let last = name.rsplit('/').next().unwrap_or(name);
-    SECRET_NAME.is_match(last)
+    let words = [
+        "token",
+        "pass",
+        "secret",
+        "key",
+        "credential",
+        "dsn",
+        "pwd",
+        "pat",
+    ];
+    has_one_of(last, &words) && SECRET_NAME.is_match(last)
 }
 
 /// The value of a variable, an annotation or a label as a report shows it. References to other variables (`$(NAME)`) are
@@ -112,8 +122,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
     shown
 }
 
-/// Whether a text may have one of the [`SECRET_WORDS`], or `Bearer`: most texts have none, and a regular expression takes
-/// long.
+/// Whether a text may have one of the [`SECRET_WORDS`], or `Bearer`.
 fn may_name_secret(text: &str) -> bool {
     let words = [
         "token",
@@ -124,6 +133,11 @@ fn may_name_secret(text: &str) -> bool {
         "key",
         "bearer",
     ];
+    has_one_of(text, &words)
+}
+
+/// Whether a text has one of the words, in any case. Most texts have none, and a regular expression takes long.
+fn has_one_of(text: &str, words: &[&str]) -> bool {
     let text = text.to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))
 }
