@@ -62,6 +62,7 @@ impl<'s, 't> RuleContext<'s, 't> {
     pub(super) fn facts(&self) -> WorkloadFacts<'s, 't> {
         let plan = self.plan;
         WorkloadFacts::new(self.policy, plan.workload, plan.base, plan.inventory)
+            .with_reasons(!plan.options.brief)
     }
 
     /// An error that points at the workload and at the item of the policy.

@@ -54,9 +54,10 @@ impl WorkloadFacts<'_, '_> {
     ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
             FilterResult::Holds => {}
-            FilterResult::Fails(skip) => {
+            FilterResult::Fails(skip) if self.gives_reasons => {
                 return Err(NotApplied::Skip(self.policy.with_place(skip, selects)));
             }
+            FilterResult::Fails(skip) => return Err(NotApplied::Skip(skip)),
             FilterResult::Unknown(unknown) => {
                 return Err(self.does_not_hold(unknown, warnings));
             }
@@ -119,10 +120,19 @@ impl WorkloadFacts<'_, '_> {
         })
     }
 
+    /// The reason for a condition that does not hold, if nobody reads it.
+    fn without_words(&self, condition: &'static str) -> Option<Skip> {
+        let skip = || Skip::because(SkipCause::Match(condition), String::new());
+        (!self.gives_reasons).then(skip)
+    }
+
     fn check_kind(&self, filter: &WorkloadFilter) -> Option<Skip> {
         let (object, kinds) = (&self.workload.object, &filter.kinds);
         if kinds.is_empty() || kinds.iter().any(|pattern| fits(pattern, object)) {
             return None;
+        }
+        if let Some(skip) = self.without_words("kinds") {
+            return Some(skip);
         }
         let names: Vec<String> = kinds.iter().map(written).collect();
         let reason = format!(
@@ -142,6 +152,9 @@ impl WorkloadFacts<'_, '_> {
         let (name, names) = (&self.workload.name, &filter.names);
         if matches_any(names, name) {
             return None;
+        }
+        if let Some(skip) = self.without_words("names") {
+            return Some(skip);
         }
         let word = filter.words.get("names");
         let reason = match word.and_then(ConditionWord::wanted_part) {
@@ -191,6 +204,9 @@ impl WorkloadFacts<'_, '_> {
             .requirements
             .iter()
             .find(|requirement| !requirement.is_met(self.text_under(labels, &requirement.key)))?;
+        if let Some(skip) = self.without_words(condition) {
+            return Some(skip);
+        }
         let found = self.text_under(labels, &failed.key);
         let at = self
             .span_in(labels, &failed.key)
@@ -215,6 +231,9 @@ impl WorkloadFacts<'_, '_> {
             !annotation.is_some_and(|value| glob.is_match(value))
         };
         let (key, glob) = filter.annotations.iter().find(fails)?;
+        if let Some(skip) = self.without_words("annotations") {
+            return Some(skip);
+        }
         let found = match self.any_annotation(key) {
             Some(value) => format!("it is `{}`", mask::value(key, value)),
             None => "there is none".to_owned(),

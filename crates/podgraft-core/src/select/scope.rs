@@ -31,6 +31,8 @@ pub struct WorkloadFacts<'f, 't> {
     pub container: Option<&'f Container<'t>>,
     /// Other objects that expressions can look up.
     pub inventory: &'f Inventory,
+    /// Whether conditions that do not hold are put into words. Without a report, nobody reads them.
+    pub gives_reasons: bool,
 }
 
 impl Facts for WorkloadFacts<'_, '_> {
@@ -92,6 +94,15 @@ impl<'f, 't> WorkloadFacts<'f, 't> {
             base,
             container: None,
             inventory,
+            gives_reasons: true,
+        }
+    }
+
+    /// The same, for a run that reports no reasons if not asked to.
+    pub(crate) fn with_reasons(self, gives_reasons: bool) -> Self {
+        WorkloadFacts {
+            gives_reasons,
+            ..self
         }
     }
 
