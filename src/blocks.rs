@@ -35,6 +35,8 @@ pub struct DocumentBlocks<R> {
     rest: Vec<u8>,
     /// The place of the next block; its text is empty.
     next: DocumentBlock,
+    /// The bytes of the whole text, if they are known.
+    length: Option<usize>,
 }
 
 impl<R: Read> DocumentBlocks<R> {
@@ -48,6 +50,15 @@ impl<R: Read> DocumentBlocks<R> {
             reader,
             rest: Vec::new(),
             next,
+            length: None,
+        }
+    }
+
+    /// The same for a text of this length, so that no buffer is longer than the text.
+    pub fn of_length(self, length: usize) -> Self {
+        DocumentBlocks {
+            length: Some(length),
+            ..self
         }
     }
 
@@ -66,8 +77,13 @@ impl<R: Read> DocumentBlocks<R> {
             if let Some(end) = last_boundary(&text) {
                 break end;
             }
-            // The buffer holds no document boundary: the document is longer, so read more of it.
-            text.resize(length * 2, 0);
+            // The buffer holds no document boundary: the document is longer, so read more of it. One more byte than the
+            // text has shows that it ends.
+            let left = self
+                .length
+                .map(|length| length - self.next.start.min(length) + 1);
+            let longer = left.filter(|left| *left > length).unwrap_or(usize::MAX);
+            lengthen(&mut text, longer.min(length * 2));
         };
         self.rest.clear();
         self.rest.extend_from_slice(&text[end..length]);
@@ -86,6 +102,12 @@ impl<R: Read> DocumentBlocks<R> {
         self.next.first_line += lines;
         Ok(Some(block))
     }
+}
+
+/// Adds zeros up to a length, and makes no room for more.
+fn lengthen(buffer: &mut Vec<u8>, length: usize) {
+    buffer.reserve_exact(length - buffer.len());
+    buffer.resize(length, 0);
 }
 
 /// Gives a buffer a length. Its content is to be overwritten, so a longer buffer is a new one instead of a copy.

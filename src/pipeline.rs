@@ -82,6 +82,10 @@ pub fn pipe(
         ),
         OpenedInput::Once(source) => (source, None),
     };
+    let blocks = match &original {
+        Some(original) => DocumentBlocks::new(source).of_length(original.length()),
+        None => DocumentBlocks::new(source),
+    };
     let text = match (release, original) {
         (OutputTiming::Immediately, _) => {
             TextKeeper::Stdout(BufWriter::with_capacity(PIECE, io::stdout()))
@@ -90,7 +94,7 @@ pub fn pipe(
         (OutputTiming::AtTheEnd, None) => TextKeeper::Hold(Spool::in_memory_up_to(IN_MEMORY)),
     };
     let line = Pipeline {
-        blocks: Mutex::new(DocumentBlocks::new(source)),
+        blocks: Mutex::new(blocks),
         order: Mutex::new(OrderedOutput::new(text)),
         has_moved: Condvar::new(),
         buffers: Mutex::new(Vec::new()),

@@ -77,7 +77,7 @@ impl SourceText for OriginalFile {
     }
 
     fn parts(&self) -> TextParts<'_> {
-        let mut blocks = Some(DocumentBlocks::new(FileReader::of(self)));
+        let mut blocks = Some(DocumentBlocks::new(FileReader::of(self)).of_length(self.length()));
         Box::new(iter::from_fn(move || {
             let block = blocks.as_mut()?.next(Vec::new()).transpose()?;
             if block.is_err() {

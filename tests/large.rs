@@ -283,3 +283,51 @@ fn a_variable_that_stands_many_times_is_removed_at_once() {
     assert_eq!(stdout_of(&output), expected);
     assert_eq!(stderr_of(&output).matches("env X").count(), 1);
 }
+
+/// A List as kubectl prints it, in two columns, with what stands between items.
+fn list(column: usize, metadata: &str, last: &str) -> String {
+    let mut text = String::from("apiVersion: v1\nitems: # all of them\n");
+    let mut add = |document: &str| {
+        for (at, line) in document.lines().skip(1).enumerate() {
+            let dash = if at == 0 { "- " } else { "  " };
+            text += &format!("{}{dash}{line}\n", " ".repeat(column));
+        }
+    };
+    for number in 0..2000 {
+        add(&deployment(number, ["java", "go"][number % 2]));
+        add(&match number % 3 {
+            0 => format!("{}\n\n# of the next one\n", config_map(number)),
+            _ => config_map(number),
+        });
+    }
+    add(last);
+    text + "kind: List\nmetadata:" + metadata + "\n  resourceVersion: \"\"\n"
+}
+
+#[test]
+fn a_long_list_is_worked_on_in_parts_with_the_same_result() {
+    let invalid = deployment(0, "java").replace("name: app-0", "name: App_0");
+    for (column, last) in [(0, deployment(0, "java")), (2, invalid)] {
+        // An anchor is left to the complete parser, so the List is read as a whole.
+        let [in_parts, whole] = ["   ", " &a"].map(|metadata| list(column, metadata, &last));
+        let [in_parts, whole] = [in_parts, whole].map(|text| Place::with(&text));
+        for command in [
+            "apply",
+            "apply -q",
+            "diff",
+            "check -o sarif",
+            "explain -o json",
+        ] {
+            let args = format!("{command} --no-config -p policy.yaml all.yaml");
+            let [found, wanted] = [&in_parts, &whole].map(|place| {
+                let mut program = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+                let program = program.args(args.split(' ')).current_dir(place.path());
+                let output = program.output().unwrap();
+                let shown = stdout_of(&output).replace("metadata: &a", "metadata:   ");
+                (output.status.code(), shown, stderr_of(&output))
+            });
+            assert!(found == wanted, "{command}");
+            assert!(!found.1.is_empty() || !found.2.is_empty(), "{command}");
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod idempotence;
 mod ignored;
 mod layout;
 mod left_alone;
+mod list_parts;
 mod lost_text;
 mod objects;
 mod orphaned_objects;

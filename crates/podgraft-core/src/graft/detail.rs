@@ -24,7 +24,7 @@ impl ParsedDocument<'_> {
         lines: &mut LineCounter<'_>,
     ) -> WorkloadReport {
         let start = self.start;
-        let document = start..start + self.bytes.len();
+        let document = self.range();
         let is_alone = workload.tree.roots() == [workload.object.node];
         let extent = |span: Range<usize>| start + span.start..start + span.end;
         WorkloadReport {

@@ -1,18 +1,20 @@
 //! One document of a run: its position, and the parsing of its text.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::edit::TextCache;
 use crate::outcome::FileReport;
+use crate::policy::Policy;
 use crate::source::{LineCounter, Source};
-use crate::yaml::parse::parse;
+use crate::yaml::parse::{parse, parse_fast};
 use crate::yaml::tree::Tree;
 
+use super::list_parts::ListParts;
 use super::objects::API_SERVICE;
 use super::refusals::{is_other_json, parse_problem};
-use super::{DocumentRun, FileContext, graft_document};
+use super::{DocumentRun, FileContext, GraftMode, graft_document};
 
 /// A document that is not parsed yet.
 #[derive(Clone, Copy)]
@@ -87,10 +89,57 @@ impl<'a> DocumentTask<'a> {
             Ok(source) => source,
             Err(problem) => return unread(vec![problem]),
         };
+        if let Some(report) = self.read_list(source.text, memory) {
+            return report;
+        }
         match parse(source.text) {
             Ok(tree) => self.graft(&tree, &source, memory),
             Err(error) => unreadable(source.text, vec![parse_problem(&error, &source)]),
         }
+    }
+
+    /// The byte range in the file.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.start..self.start + self.bytes.len()
+    }
+
+    /// Processes a long List in parts. `None` if it is none, or if the result may depend on the whole List, or if there are
+    /// problems: those of a whole document are worded best.
+    fn read_list(self, text: &str, memory: &mut DocumentCaches<'_>) -> Option<FileReport> {
+        let generates = |policy: &Policy| !policy.generate.is_empty();
+        let is_edited = self.setting.mode == GraftMode::Edit;
+        if !is_edited || self.is_traced() || self.setting.policies.iter().any(generates) {
+            return None;
+        }
+        let mut report = FileReport::default();
+        for part in ListParts::of(text)?.lists() {
+            let tree = parse_fast(&part.text)?;
+            let (in_list, in_part) = part.offsets;
+            let lines_before = part.text[..in_part].matches('\n').count();
+            let first_line = memory.lines.line_at(self.in_run + in_list) - lines_before;
+            let name = Arc::clone(self.setting.name);
+            let source = Source::from_line(name, &part.text, first_line);
+            let task = DocumentTask {
+                setting: self.setting,
+                in_run: self.in_run + in_list - in_part,
+                start: self.start + in_list - in_part,
+                has_more: self.has_more || part.has_more,
+                bytes: part.text.as_bytes(),
+            };
+            let mut read = task.graft(&tree, &source, memory);
+            if read.is_refused() || read.documents != 1 {
+                return None;
+            }
+            for workload in &mut read.workloads {
+                if workload.extent == workload.document {
+                    workload.extent = self.range();
+                }
+                workload.document = self.range();
+            }
+            report.append(read);
+        }
+        report.documents = 1;
+        Some(report)
     }
 
     /// Parses a document that holds no workload, only to report what is in it. Its errors are reported by a linter only:

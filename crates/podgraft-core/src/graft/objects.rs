@@ -211,7 +211,7 @@ impl<'t> ParsedDocument<'t> {
         let text = |key| object.metadata_text(self.tree, key);
         let of_run = || self.setting.options.namespace_in(self.setting.name);
         let skip = Skip::because(SkipCause::NoPodTemplate, "it has no pod template");
-        let document = self.start..self.start + self.bytes.len();
+        let document = self.range();
         WorkloadReport {
             name: text("name").unwrap_or_default().to_owned(),
             namespace: text("namespace").or_else(of_run).map(str::to_owned),
