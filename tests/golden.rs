@@ -382,8 +382,11 @@ impl Case {
             &options,
         );
         let is_it = |value: &Value, workload: &podgraft_core::outcome::WorkloadReport| {
-            value["kind"] == json!(workload.kind)
-                && value["metadata"]["name"].as_str().unwrap_or_default() == workload.name
+            let metadata = &value["metadata"];
+            let generated = metadata["generateName"].as_str();
+            let generated = generated.map(|prefix| format!("{prefix}*"));
+            let name = metadata["name"].as_str().or(generated.as_deref());
+            value["kind"] == json!(workload.kind) && name.unwrap_or_default() == workload.name
         };
         for workload in report
             .workloads

@@ -262,7 +262,12 @@ impl Injector<'_> {
             Some(key) if self.facts.name.is_some() && !attributes.contains_key(&key) => {
                 format!("its {ATTRIBUTES} sets {key}, which the operator then ignores")
             }
-            Some(_) => return,
+            Some(_) if self.facts.name.is_some() => return,
+            Some(_) => format!(
+                "the cluster generates the name of the {} (`generateName`), which the operator \
+                 uses there",
+                self.facts.kind
+            ),
             None => format!(
                 "the operator does not use the name of a {}",
                 self.facts.kind

@@ -65,8 +65,10 @@ fn in_container(container: &Value, before: &[Value], at: Option<&Path>, remarks:
         let mut env = env.iter();
         env.find(|item| item["name"] == ATTRIBUTES).map(text_of)
     };
-    let is_empty_before = attributes(before).is_some_and(|text| text.is_empty());
-    if is_empty_before && attributes(env).is_some_and(|text| text.starts_with(',')) {
+    // The container or the resource has the variable without a value.
+    let starts_with_comma =
+        |env: &[Value]| attributes(env).is_some_and(|text| text.starts_with(','));
+    if starts_with_comma(env) && !starts_with_comma(before) {
         let message = format!(
             "`{ATTRIBUTES}` of container `{name}` of {{}} is empty, so its value starts with a \
              comma, as the operator writes it"
