@@ -45,7 +45,8 @@ impl<'t> Document<'t> {
         tree: &'t Tree<'t>,
         node: NodeId,
     ) -> Result<Self, Diagnostic> {
-        let value = to_value(tree, node).map_err(|error| not_a_value(file, error))?;
+        let mut value = to_value(tree, node).map_err(|error| not_a_value(file, error))?;
+        drop_empty_namespace(&mut value);
         let document = Document {
             file: Arc::clone(file),
             places: Places::Tree(tree, node),
@@ -56,6 +57,15 @@ impl<'t> Document<'t> {
             return Err(problem.help(KEY_LIMIT));
         }
         Ok(document)
+    }
+}
+
+/// To Kubernetes, an empty namespace is none.
+fn drop_empty_namespace(object: &mut Value) {
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let metadata = metadata.filter(|metadata| metadata.get("namespace") == Some(&Value::from("")));
+    if let Some(metadata) = metadata {
+        metadata.shift_remove("namespace");
     }
 }
 

@@ -311,9 +311,17 @@ impl SchemaWalk {
         }
         for required in missing {
             let text = field_of(required).and_then(|field| self.first_sentence(field));
-            let below = || format!("move `{}` under `{required}`", unknown.join("`, `"));
             let help = match wrapper == Some(required) {
-                true => Some(below()),
+                true => Some(match unknown.as_slice() {
+                    [key]
+                        if map[*key].is_object()
+                            && field_of(required)
+                                .is_some_and(|field| self.is_open_mapping(field)) =>
+                    {
+                        format!("rename `{key}` to `{required}`")
+                    }
+                    keys => format!("move `{}` under `{required}`", keys.join("`, `")),
+                }),
                 false => text.map(|text| format!("add `{required}`: {text}")),
             };
             let message = format!("missing field `{required}` in {}", self.name());
@@ -329,6 +337,12 @@ impl SchemaWalk {
             Some(kind) => kind == "object",
             None => !["anyOf", "oneOf", "enum", "const"].into_iter().any(narrows),
         }
+    }
+
+    /// Whether a field is a mapping whose keys are the user's, such as labels.
+    fn is_open_mapping(&self, field: &Value) -> bool {
+        let field = self.resolve(field);
+        field["additionalProperties"].is_object() && field.get("properties").is_none()
     }
 
     /// Whether a field may be a mapping that has this key.
