@@ -3,9 +3,9 @@
 
     shapes.py PODGRAFT FOLDER [--runs 5] [NAME...]
 
-In each round, `cat` copies the input to a file, and podgraft works on it with one thread and with two. Each result is
-compared with the expected one: a figure of a wrong result is not printed. The inputs go to FOLDER, which should be on a
-warm file system. Leave the machine alone meanwhile.
+In each round, `cat` copies the input to a file (`cp -r` for a run that writes as many files), and podgraft works on it
+with one thread and with two. Each result is compared with the expected one: a figure of a wrong result is not printed. The
+inputs go to FOLDER, which should be on a warm file system. Leave the machine alone meanwhile.
 """
 import argparse
 import itertools
@@ -86,7 +86,7 @@ def write_policies(path):
 ONE = "INPUT/in.yaml"
 APPLY = ["apply", "-q", "--no-marker"]
 SHAPES = {
-    "output-dir": (f"{FILES:,} files, `apply --output-dir`", write_files, [*APPLY, "-p", POLICY, "--output-dir", "RESULT", "INPUT"], 0),
+    "output-dir": (f"{FILES:,} files, `apply --output-dir`; `cp -r` in place of `cat`", write_files, [*APPLY, "-p", POLICY, "--output-dir", "RESULT", "INPUT"], 0),
     "in-place": (f"{FILES:,} files, `apply --in-place`", write_files, ["apply", "-q", "-p", POLICY, "--in-place", "RESULT"], 0),
     "diff": (f"{FILES:,} files, `diff`", write_files, ["diff", "-q", "--no-marker", "-p", POLICY, "INPUT"], 1),
     "check": (f"{FILES:,} files, `check`", write_files, ["check", "-q", "-p", POLICY, "INPUT"], 1),
@@ -141,7 +141,9 @@ def rounds(arguments, name, place):
     files = [path for path in sorted((place / "INPUT").rglob("*.yaml"))]
     found = []
     for _ in range(arguments.runs):
-        done = {"cat": run(["cat", *files], "copy")}
+        removed(place / "copies")
+        copies = ["cp", "-r", "INPUT", "copies"] if name == "output-dir" else ["cat", *files]
+        done = {"cat": run(copies, "copy")}
         for thread, threads in (("one", 1), ("two", 2)):
             done[thread] = measured(arguments.podgraft, name, place, threads)
             if not is_right(name, place):

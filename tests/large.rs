@@ -293,7 +293,7 @@ fn list(column: usize, metadata: &str, last: &str) -> String {
             text += &format!("{}{dash}{line}\n", " ".repeat(column));
         }
     };
-    for number in 0..2000 {
+    for number in 0..400 {
         add(&deployment(number, ["java", "go"][number % 2]));
         add(&match number % 3 {
             0 => format!("{}\n\n# of the next one\n", config_map(number)),

@@ -180,7 +180,7 @@ spec:
     place.write("a.yaml", workload);
     place.write("agent.yaml", policy);
     succeeded(&place, &["apply", "-q", "-i", "-p", "agent.yaml", "a.yaml"]);
-    place.write("a.yaml", &with_blank_line(&place.read("a.yaml")));
+    place.write("a.yaml", with_blank_line(&place.read("a.yaml")));
     succeeded(&place, &["undo", "-q", "-i", "a.yaml"]);
     assert_eq!(place.read("a.yaml"), with_blank_line(workload));
 }
