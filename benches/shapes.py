@@ -76,8 +76,7 @@ def write_long_document(folder, is_expected):
 def write_policies(path):
     """The policy, and 99 others for workloads that are not there."""
     text = POLICY.read_text()
-    names = [("jvm-agent\nspec", f"agent-{at}\nspec", f"java-{at}") for at in range(99)]
-    others = [text.replace(old, new).replace("runtime: java", f"runtime: {runtime}") for old, new, runtime in names]
+    others = [text.replace("name: jvm-agent\nspec", f"name: agent-{at}\nspec").replace("runtime: java", f"runtime: java-{at}") for at in range(99)]
     path.write_text("\n---\n".join([*others, text]))
 
 
@@ -138,7 +137,7 @@ def measured(podgraft, name, place, threads):
 
 
 def rounds(arguments, name, place):
-    files = [path for path in sorted((place / "INPUT").rglob("*.yaml"))]
+    files = sorted((place / "INPUT").rglob("*.yaml"))
     found = []
     for _ in range(arguments.runs):
         removed(place / "copies")

@@ -79,9 +79,8 @@ impl<R: Read> DocumentBlocks<R> {
             }
             // The buffer holds no document boundary: the document is longer, so read more of it. One more byte than the
             // text has shows that it ends.
-            let left = self
-                .length
-                .map(|length| length - self.next.start.min(length) + 1);
+            let behind = |length: usize| length.saturating_sub(self.next.start);
+            let left = self.length.map(|length| behind(length).saturating_add(1));
             let longer = left.filter(|left| *left > length).unwrap_or(usize::MAX);
             lengthen(&mut text, longer.min(length * 2));
         };

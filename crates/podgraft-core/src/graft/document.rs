@@ -106,23 +106,23 @@ impl<'a> DocumentTask<'a> {
     /// Processes a long List in parts. `None` if it is none, or if the result may depend on the whole List, or if there are
     /// problems: those of a whole document are worded best.
     fn read_list(self, text: &str, memory: &mut DocumentCaches<'_>) -> Option<FileReport> {
+        let parts = ListParts::of(text)?;
         let generates = |policy: &Policy| !policy.generate.is_empty();
         let is_edited = self.setting.mode == GraftMode::Edit;
         if !is_edited || self.is_traced() || self.setting.policies.iter().any(generates) {
             return None;
         }
         let mut report = FileReport::default();
-        for part in ListParts::of(text)?.lists() {
+        for part in parts.lists() {
             let tree = parse_fast(&part.text)?;
-            let (in_list, in_part) = part.offsets;
-            let lines_before = part.text[..in_part].matches('\n').count();
-            let first_line = memory.lines.line_at(self.in_run + in_list) - lines_before;
+            let lines_before = part.text[..part.items].matches('\n').count();
+            let first_line = memory.lines.line_at(self.in_run + part.start) - lines_before;
             let name = Arc::clone(self.setting.name);
             let source = Source::from_line(name, &part.text, first_line);
             let task = DocumentTask {
                 setting: self.setting,
-                in_run: self.in_run + in_list - in_part,
-                start: self.start + in_list - in_part,
+                in_run: self.in_run + part.start - part.items,
+                start: self.start + part.start - part.items,
                 has_more: self.has_more || part.has_more,
                 bytes: part.text.as_bytes(),
             };

@@ -18,8 +18,10 @@ pub(super) struct ListParts<'t> {
 pub(super) struct ListPart {
     /// The items, between the lines before and behind all items of the List.
     pub text: String,
-    /// The byte offset of the items in the List, and in `text`.
-    pub offsets: (usize, usize),
+    /// The byte offset of the items in the List.
+    pub start: usize,
+    /// The byte offset of the items in `text`.
+    pub items: usize,
     /// Whether items of the List follow.
     pub has_more: bool,
 }
@@ -31,7 +33,7 @@ impl<'t> ListParts<'t> {
         if text.len() < 2 * LENGTH {
             return None;
         }
-        let mut lines = Lines { text, at: 0 };
+        let mut lines = lines_of(text);
         lines.find(|line| is_items_key(line.text))?;
         let first = lines.find(Line::has_content)?;
         let (items, column) = (first.start, first.indent());
@@ -65,7 +67,8 @@ impl<'t> ListParts<'t> {
         let behind = &self.text[end..];
         self.parts.iter().map(move |part| ListPart {
             text: [before, &self.text[part.clone()], behind].concat(),
-            offsets: (part.start, before.len()),
+            start: part.start,
+            items: before.len(),
             has_more: part.end < end,
         })
     }
@@ -76,30 +79,19 @@ fn is_items_key(line: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
 }
 
-/// The lines of a text, without their ends.
-struct Lines<'t> {
-    text: &'t str,
-    at: usize,
-}
-
+/// A line with its end.
 struct Line<'t> {
     start: usize,
     text: &'t str,
 }
 
-impl<'t> Iterator for Lines<'t> {
-    type Item = Line<'t>;
-
-    fn next(&mut self) -> Option<Line<'t>> {
-        let (start, rest) = (self.at, self.text.as_bytes().get(self.at..)?);
-        if rest.is_empty() {
-            return None;
-        }
-        let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        self.at = start + length + 1;
-        let text = &self.text[start..start + length];
-        Some(Line { start, text })
-    }
+fn lines_of(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |text| {
+        let line = Line { start, text };
+        start += text.len();
+        line
+    })
 }
 
 impl Line<'_> {

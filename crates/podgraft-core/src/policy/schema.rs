@@ -311,13 +311,10 @@ impl SchemaWalk {
         }
         for required in missing {
             let text = field_of(required).and_then(|field| self.first_sentence(field));
+            let takes_keys = field_of(required).is_some_and(|field| self.is_open_mapping(field));
             let help = match wrapper == Some(required) {
                 true => Some(match unknown.as_slice() {
-                    [key]
-                        if map[*key].is_object()
-                            && field_of(required)
-                                .is_some_and(|field| self.is_open_mapping(field)) =>
-                    {
+                    [key] if takes_keys && map[*key].is_object() => {
                         format!("rename `{key}` to `{required}`")
                     }
                     keys => format!("move `{}` under `{required}`", keys.join("`, `")),

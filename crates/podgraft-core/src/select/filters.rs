@@ -54,10 +54,12 @@ impl WorkloadFacts<'_, '_> {
     ) -> Result<(), NotApplied> {
         match self.filter(selects, hooks) {
             FilterResult::Holds => {}
-            FilterResult::Fails(skip) if self.gives_reasons => {
-                return Err(NotApplied::Skip(self.policy.with_place(skip, selects)));
+            FilterResult::Fails(skip) => {
+                return Err(NotApplied::Skip(match self.gives_reasons {
+                    true => self.policy.with_place(skip, selects),
+                    false => skip,
+                }));
             }
-            FilterResult::Fails(skip) => return Err(NotApplied::Skip(skip)),
             FilterResult::Unknown(unknown) => {
                 return Err(self.does_not_hold(unknown, warnings));
             }
