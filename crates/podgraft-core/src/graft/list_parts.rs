@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use memchr::{memchr_iter, memmem};
+
 /// The least length of a part, in bytes: long enough that the lines around the items, which each part repeats, cost
 /// nothing.
 const LENGTH: usize = 64 << 10;
@@ -33,8 +35,8 @@ impl<'t> ListParts<'t> {
         if text.len() < 2 * LENGTH {
             return None;
         }
-        let mut lines = lines_of(text);
-        lines.find(|line| is_items_key(line.text))?;
+        let mut lines = lines_of(text, items_key(text)?);
+        lines.next().filter(|line| is_items_key(line.text))?;
         let first = lines.find(Line::has_content)?;
         let (items, column) = (first.start, first.indent());
         if !first.is_item(column) {
@@ -74,6 +76,13 @@ impl<'t> ListParts<'t> {
     }
 }
 
+/// The offset of the first line that may have the key of all items.
+fn items_key(text: &str) -> Option<usize> {
+    let is_first = text.starts_with("items:");
+    let behind_a_line = || memmem::find(text.as_bytes(), b"\nitems:").map(|at| at + 1);
+    is_first.then_some(0).or_else(behind_a_line)
+}
+
 fn is_items_key(line: &str) -> bool {
     let rest = line.strip_prefix("items:").map(str::trim_start);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
@@ -85,11 +94,16 @@ struct Line<'t> {
     text: &'t str,
 }
 
-fn lines_of(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut start = 0;
-    text.split_inclusive('\n').map(move |text| {
-        let line = Line { start, text };
-        start += text.len();
+/// The lines from an offset on.
+fn lines_of(text: &str, mut start: usize) -> impl Iterator<Item = Line<'_>> {
+    let ends = memchr_iter(b'\n', &text.as_bytes()[start..]);
+    let ends = ends.map(move |at| start + at + 1).chain([text.len()]);
+    ends.map(move |end| {
+        let line = Line {
+            start,
+            text: &text[start..end],
+        };
+        start = end;
         line
     })
 }
