@@ -86,7 +86,7 @@ impl Lowering<'_, '_> {
                     let index = index_of(node, &dashes, next_dash)?;
                     next_dash = index + 1;
                     let dash = dashes[index].0;
-                    // Generated objects are inserted one by one, each into the whole list.
+                    // Most items of a large list have no new ones before them.
                     if !new.text.is_empty() {
                         self.insert(&mut new, previous, Some((node, dash)), column)?;
                     }
@@ -98,6 +98,24 @@ impl Lowering<'_, '_> {
             }
         }
         self.insert(&mut new, previous, None, column)
+    }
+
+    /// Inserts a new item behind another one of a block sequence, as [`Self::block_sequence`] does. `first` is the first
+    /// item.
+    pub(super) fn insert_item_behind(
+        &mut self,
+        sequence: NodeId,
+        first: NodeId,
+        previous: NodeId,
+        value: Arc<Value>,
+    ) {
+        let column = self.tree.column(sequence);
+        let dash = find_dash(self.tree.text(), self.tree.span(sequence).start);
+        let width = self.item_width(dash, first);
+        let mut new = NewLines::default();
+        self.begin_entry(&mut new, column);
+        self.add_item(&mut new, value, column, width);
+        self.insert_behind(previous, column, &new);
     }
 
     /// Begins the line of a new entry, if it is not the first one.

@@ -1,6 +1,7 @@
 //! Writes generated objects behind a workload: as documents of their own, as items of its List, or, if the text is a
 //! single JSON object, in a new List around both.
 
+use foldhash::HashMap;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,25 +9,35 @@ use std::sync::Arc;
 use crate::manifest::object::{ListMembership, Object};
 use crate::outcome::ObjectText;
 use crate::ownership::TextAdjustment;
-use crate::plan::draft::{Draft, DraftValue, OpenedCollection, Refusal};
+use crate::plan::draft::{Draft, Refusal};
 use crate::yaml::splice::Edit;
 use crate::yaml::tree::{NodeId, NodeKind, Tree};
 
 use super::emit::{BlockStyle, FlowStyle, block_fields, flow_lines, flow_value, needs_line_end};
-use super::flow::json_unit;
+use super::flow::{FlowWriter, json_unit};
 use super::layout::{
     BlockScalarEnd, behind_attached_comments, block_style, flow_style, line_behind, line_end_at,
 };
-use super::lower::{EditResult, LoweringError, lower_in};
+use super::lower::{EditResult, Lowering, LoweringError};
 use super::text_cache::TextCache;
 
 /// The reason to write nothing behind an object that ends like this: undo could not tell these blanks from the text
 /// that it removes.
 pub(crate) const BLANKS_WITHOUT_END: &str = "ends with spaces and no newline";
 
-/// The block styles of the Lists of a document. Each is read once, however many objects are written into the List.
+/// How objects are written into the Lists of a document. Each List is looked at once, however many objects are written
+/// into it.
 #[derive(Debug, Default)]
-pub struct ListStyles(BTreeMap<NodeId, BlockStyle>);
+pub struct ListWriters<'t>(BTreeMap<NodeId, EditResult<ListWriter<'t>>>);
+
+#[derive(Debug)]
+struct ListWriter<'t> {
+    style: BlockStyle,
+    items: NodeId,
+    first_item: NodeId,
+    /// For items inside brackets.
+    flow: Option<FlowWriter<'t>>,
+}
 
 /// Where the objects generated for a workload are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,17 +68,18 @@ impl ObjectPlacement {
     ///
     /// # Errors
     /// Where the text is written in a way that leaves no safe place for it.
-    pub fn write(
+    pub fn write<'t>(
         self,
-        tree: &Tree<'_>,
+        tree: &'t Tree<'t>,
         object: &Arc<Value>,
-        styles: &mut ListStyles,
+        lists: &mut ListWriters<'t>,
     ) -> EditResult<ObjectText> {
         match self {
             ObjectPlacement::InList(within) => {
-                let style = styles.0.entry(within.list);
-                let style = *style.or_insert_with(|| block_style(tree, within.list));
-                write_item(tree, within, object, style)
+                let writer = lists.0.entry(within.list);
+                let writer = writer.or_insert_with(|| ListWriter::new(tree, within));
+                let writer = writer.as_ref().map_err(LoweringError::clone)?;
+                write_item(tree, within, object, writer)
             }
             ObjectPlacement::Documents(root) => Ok(write_document(tree, root, object)),
             ObjectPlacement::NewList(root) => Ok(write_list(tree, root, object)),
@@ -125,45 +137,67 @@ pub(crate) fn unwrap_list(tree: &Tree<'_>) -> Option<[Edit; 2]> {
     ])
 }
 
-/// Adds an item behind another one of a list, in the draft of the list. The draft is written, and the output compared with it.
+/// The draft of a List with new items, each behind one of its items. The output is compared with it.
 ///
 /// # Errors
-/// When the list may not be edited.
-pub(crate) fn extend_list<'t>(
-    draft: &mut Draft<'t>,
-    within: ListMembership,
-    object: &Arc<Value>,
-) -> Result<(), Refusal> {
+/// When the List may not be edited.
+pub(crate) fn extended_list<'t>(
+    tree: &'t Tree<'t>,
+    list: NodeId,
+    new: HashMap<NodeId, Vec<Arc<Value>>>,
+) -> Result<Draft<'t>, Refusal> {
+    let mut draft = Draft::new(tree, list);
     let root = draft.open_root()?;
     let items = draft.open_list(root, "items", &[])?;
-    let OpenedCollection::List { items: parts, .. } = draft.opened(items) else {
-        return Ok(());
-    };
-    let index = parts
-        .iter()
-        .position(|item| *item == DraftValue::Node(within.item))
-        .map_or(parts.len(), |index| index + 1);
-    // Behind the new items that other calls have put there.
-    let new = parts[index..]
-        .iter()
-        .take_while(|item| matches!(item, DraftValue::New(_)))
-        .count();
-    draft.insert(items, index + new, Arc::clone(object));
-    Ok(())
+    draft.insert_behind(items, new);
+    Ok(draft)
+}
+
+impl<'t> ListWriter<'t> {
+    fn new(tree: &'t Tree<'t>, within: ListMembership) -> EditResult<Self> {
+        let refused = |node| LoweringError {
+            node,
+            reason: "is a list that cannot be edited",
+        };
+        extended_list(tree, within.list, HashMap::default())
+            .map_err(|refusal| refused(refusal.node))?;
+        let items = tree.get(within.list, "items");
+        let items = items.ok_or_else(|| refused(within.list))?;
+        let first_item = tree.children(items).next();
+        let first_item = first_item.ok_or_else(|| refused(items))?;
+        let is_flow = tree.kind(items).is_flow();
+        let flow = is_flow.then(|| FlowWriter::of_list(tree, items));
+        Ok(ListWriter {
+            style: block_style(tree, within.list),
+            items,
+            first_item,
+            flow: flow.transpose()?,
+        })
+    }
+
+    /// The edits that write an object behind an item.
+    fn item_behind(&self, tree: &Tree<'_>, item: NodeId, object: &Arc<Value>) -> Vec<Edit> {
+        let draft = Draft::new(tree, self.items);
+        let mut texts = TextCache::default();
+        let mut lowering = Lowering::new(self.style, &draft, &mut texts);
+        match &self.flow {
+            Some(flow) => flow.insert_item_behind(item, object, &mut lowering.edits),
+            None => {
+                let object = Arc::clone(object);
+                lowering.insert_item_behind(self.items, self.first_item, item, object);
+            }
+        }
+        lowering.finish()
+    }
 }
 
 fn write_item(
     tree: &Tree<'_>,
     within: ListMembership,
     object: &Arc<Value>,
-    style: BlockStyle,
+    writer: &ListWriter<'_>,
 ) -> EditResult<ObjectText> {
-    let mut draft = Draft::new(tree, within.list);
-    extend_list(&mut draft, within, object).map_err(|refusal| LoweringError {
-        node: refusal.node,
-        reason: "is a list that cannot be edited",
-    })?;
-    let mut room = lower_in(style, &draft, &mut TextCache::default())?;
+    let mut room = writer.item_behind(tree, within.item, object);
     // The edit with the longest text is the item; the others only add commas or line ends for it.
     let index = (0..room.len()).max_by_key(|&index| room[index].text.len());
     let edit = index.map(|index| room.remove(index));

@@ -91,13 +91,7 @@ fn collection(
     entries: &[FlowEntry<'_>],
     writer: &FlowWriter<'_>,
 ) -> EditResult {
-    let tree = lowering.tree;
-    if is_bare(tree, origin) || tree.children(origin).any(|node| is_bare(tree, node)) {
-        return Err(LoweringError {
-            node: origin,
-            reason: "is a key-value pair without braces",
-        });
-    }
+    check_brackets(lowering.tree, origin)?;
     let is_tail_replaced = remove(lowering, origin, entries, writer);
     let mut previous: Option<(NodeId, NodeId)> = None;
     let mut waiting: Vec<&str> = Vec::new();
@@ -128,6 +122,17 @@ fn collection(
         writer.insert_behind(first, last, &waiting, &mut lowering.edits);
     }
     Ok(())
+}
+
+fn check_brackets(tree: &Tree<'_>, collection: NodeId) -> EditResult {
+    let mut within = tree.children(collection);
+    match is_bare(tree, collection) || within.any(|node| is_bare(tree, node)) {
+        true => Err(LoweringError {
+            node: collection,
+            reason: "is a key-value pair without braces",
+        }),
+        false => Ok(()),
+    }
 }
 
 /// Whether a node is a mapping without brackets of its own, to which nothing can be added: `[a: b]`, `[{a: b}: c]` and
@@ -280,7 +285,8 @@ struct EntryGap {
     has_comment: bool,
 }
 
-struct FlowWriter<'t> {
+#[derive(Debug)]
+pub(super) struct FlowWriter<'t> {
     text: &'t str,
     tree: &'t Tree<'t>,
     style: FlowStyle,
@@ -290,6 +296,26 @@ struct FlowWriter<'t> {
 }
 
 impl<'t> FlowWriter<'t> {
+    /// A writer of items of a list inside brackets.
+    ///
+    /// # Errors
+    /// When no item can be added.
+    pub(super) fn of_list(tree: &'t Tree<'t>, list: NodeId) -> EditResult<Self> {
+        check_brackets(tree, list)?;
+        Ok(FlowWriter::new(tree, list))
+    }
+
+    /// Inserts a new item behind another one of the list.
+    pub(super) fn insert_item_behind(
+        &self,
+        previous: NodeId,
+        value: &Value,
+        edits: &mut Vec<Edit>,
+    ) {
+        let entry = self.entry(None, value);
+        self.insert_behind(previous, previous, &[&entry], edits);
+    }
+
     fn new(tree: &'t Tree<'t>, origin: NodeId) -> Self {
         let text = tree.text();
         let last = tree

@@ -34,45 +34,10 @@ pub type EditResult<T = ()> = Result<T, LoweringError>;
 /// # Errors
 /// Where the text is written in a way that leaves no safe place for the change.
 pub fn lower(draft: &Draft<'_>, object: NodeId, texts: &mut TextCache) -> EditResult<Vec<Edit>> {
-    lower_in(block_style(draft.tree, object), draft, texts)
-}
-
-/// Like [`lower`], in a style that was read before.
-pub(super) fn lower_in(
-    style: BlockStyle,
-    draft: &Draft<'_>,
-    texts: &mut TextCache,
-) -> EditResult<Vec<Edit>> {
-    let mut lowering = Lowering {
-        draft,
-        tree: draft.tree,
-        style,
-        edits: Vec::with_capacity(8),
-        skipped_blanks: 0..0,
-        removals: HashMap::default(),
-        texts,
-    };
+    let style = block_style(draft.tree, object);
+    let mut lowering = Lowering::new(style, draft, texts);
     lowering.lower_part(&draft.root(), ParentContext::Root)?;
-    lowering.widen_removals();
-    let mut edits = lowering.edits;
-    edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
-    // The sort is stable: insertions at one offset keep the order of the walk, inner ones first. A removal that begins
-    // there comes behind them.
-    edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
-    for index in 0..edits.len() {
-        let (end, text) = (edits[index].at.end, &edits[index].text);
-        let is_last_at_end = edits.get(index + 1).is_none_or(|next| next.at.start > end);
-        let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
-        // Text in place of an absent value may end right before a comment. Without a blank, `#` would be part of it.
-        if draft.tree.text()[end..].starts_with('#')
-            && is_last_at_end
-            && ends_in_token
-            && !is_inside_scalar(draft.tree, end)
-        {
-            edits[index].text = format!("{text} ").into();
-        }
-    }
-    Ok(edits)
+    Ok(lowering.finish())
 }
 
 fn is_inside_scalar(tree: &Tree<'_>, at: usize) -> bool {
@@ -118,7 +83,45 @@ pub(super) struct Lowering<'d, 't> {
     pub texts: &'d mut TextCache,
 }
 
-impl Lowering<'_, '_> {
+impl<'d, 't> Lowering<'d, 't> {
+    pub(super) fn new(style: BlockStyle, draft: &'d Draft<'t>, texts: &'d mut TextCache) -> Self {
+        Lowering {
+            draft,
+            tree: draft.tree,
+            style,
+            edits: Vec::with_capacity(8),
+            skipped_blanks: 0..0,
+            removals: HashMap::default(),
+            texts,
+        }
+    }
+
+    /// The edits, sorted by offset.
+    pub(super) fn finish(mut self) -> Vec<Edit> {
+        self.widen_removals();
+        let Lowering {
+            tree, mut edits, ..
+        } = self;
+        edits.retain(|edit| !(edit.at.is_empty() && edit.text.is_empty()));
+        // The sort is stable: insertions at one offset keep the order of the walk, inner ones first. A removal that
+        // begins there comes behind them.
+        edits.sort_by_key(|edit| (edit.at.start, !edit.at.is_empty()));
+        for index in 0..edits.len() {
+            let (end, text) = (edits[index].at.end, &edits[index].text);
+            let is_last_at_end = edits.get(index + 1).is_none_or(|next| next.at.start > end);
+            let ends_in_token = text.ends_with(|last: char| !last.is_whitespace());
+            // Text in place of an absent value may end right before a comment. Without a blank, `#` would be part of it.
+            if tree.text()[end..].starts_with('#')
+                && is_last_at_end
+                && ends_in_token
+                && !is_inside_scalar(tree, end)
+            {
+                edits[index].text = format!("{text} ").into();
+            }
+        }
+        edits
+    }
+
     pub(super) fn lower_part(&mut self, part: &DraftValue, around: ParentContext) -> EditResult {
         match part {
             DraftValue::Node(_) | DraftValue::New(_) => Ok(()),

@@ -1,13 +1,14 @@
 //! Places the objects that policies generate for workloads, and writes those of all files. An object that several
 //! workloads need is written once, after the first of them.
 
+use foldhash::HashMap;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extend_list};
+use crate::edit::companion::{BLANKS_WITHOUT_END, ObjectPlacement, extended_list};
 use crate::edit::{EditResult, LoweringError};
 use crate::inventory::written_name;
 use crate::manifest::pod::Workload;
@@ -98,12 +99,12 @@ fn behind_workload_edits(
     Ok(text)
 }
 
-impl RecordedDocument<'_> {
+impl<'t> RecordedDocument<'t> {
     /// Places the companions of a workload in the text, behind the workload's own edits.
     pub(super) fn place_companions(
         &self,
-        layout: &mut DocumentLayout<'_>,
-        pending: &PendingWorkload<'_>,
+        layout: &mut DocumentLayout<'t>,
+        pending: &PendingWorkload<'t>,
         edits: &Range<usize>,
     ) {
         let companions = pending.beside.iter();
@@ -115,7 +116,7 @@ impl RecordedDocument<'_> {
             let companion = in_folder_of(workload, companion.clone());
             let report = &mut layout.report;
             let written = self.refuse_ambiguity(workload).and_then(|()| {
-                let written = beside.write(workload.tree, &companion.object, &mut layout.styles);
+                let written = beside.write(workload.tree, &companion.object, &mut layout.lists);
                 let own_edits = &report.edits[edits.clone()];
                 written
                     .and_then(|text| behind_workload_edits(text, workload, own_edits))
@@ -178,22 +179,19 @@ pub(super) fn with_companions<'t>(
     if companions.is_empty() {
         return None;
     }
+    let mut lists: HashMap<NodeId, HashMap<NodeId, Vec<Arc<Value>>>> = HashMap::default();
     for companion in companions {
-        let ObjectPlacement::InList(within) = companion.beside else {
-            continue;
-        };
-        // From the end: the objects of a List mostly come in a row.
-        let index = drafts
-            .iter()
-            .rposition(|(list, _)| *list == within.list)
-            .unwrap_or_else(|| {
-                drafts.push((within.list, Draft::new(tree, within.list)));
-                drafts.len() - 1
-            });
-        // Cannot fail: writing the item already extended the list.
-        let object = &companion.placed.companion.object;
-        let extended = extend_list(&mut drafts[index].1, within, object);
-        debug_assert!(extended.is_ok());
+        if let ObjectPlacement::InList(within) = companion.beside {
+            let behind = lists.entry(within.list).or_default().entry(within.item);
+            let object = &companion.placed.companion.object;
+            behind.or_default().push(Arc::clone(object));
+        }
+    }
+    for (list, new) in lists {
+        // Cannot fail: writing the items opened the list, too.
+        let draft = extended_list(tree, list, new);
+        debug_assert!(draft.is_ok());
+        drafts.extend(draft.ok().map(|draft| (list, draft)));
     }
     drafts.sort_by_key(|(root, _)| *root);
     let placed = companions.iter().map(|companion| &companion.placed);

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::edit::companion::ListStyles;
+use crate::edit::companion::ListWriters;
 use crate::outcome::{FileReport, ObjectText, PlacedObject, WorkloadReport};
 use crate::ownership::RecordedWorkload;
 use crate::plan::draft::Draft;
@@ -34,8 +34,8 @@ pub(super) struct DocumentLayout<'t> {
     given_back: Vec<Range<usize>>,
     /// Whether the edits of the workloads were compared with the drafts already.
     is_checked: bool,
-    /// The styles of the Lists into which objects are generated.
-    pub styles: ListStyles,
+    /// The Lists into which objects are generated.
+    pub lists: ListWriters<'t>,
 }
 
 impl<'t> RecordedDocument<'t> {
@@ -51,7 +51,7 @@ impl<'t> RecordedDocument<'t> {
             companions: Vec::new(),
             given_back: Vec::new(),
             is_checked: plan.is_checked,
-            styles: ListStyles::default(),
+            lists: ListWriters::default(),
         };
         layout.report.objects = plan.pending.len() + plan.others.len();
         let mut others = plan.others.into_iter().peekable();

@@ -1,6 +1,8 @@
 //! Opens mappings and lists of a draft and changes their entries. Nodes that an alias refers to are not opened.
 
+use foldhash::HashMap;
 use serde_json::Value;
+use std::iter;
 use std::sync::Arc;
 
 use crate::yaml::tree::{NodeId, NodeKind};
@@ -335,6 +337,24 @@ impl Draft<'_> {
         if !is_behind {
             self.indexes.forget(list);
         }
+    }
+
+    /// Inserts new items into an opened list, each behind a node of the input.
+    pub(crate) fn insert_behind(
+        &mut self,
+        list: OpenId,
+        mut new: HashMap<NodeId, Vec<Arc<Value>>>,
+    ) {
+        let items = self.list_items(list);
+        let behind = |item: DraftValue| {
+            let new = match item {
+                DraftValue::Node(node) => new.remove(&node).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            iter::once(item).chain(new.into_iter().map(DraftValue::New))
+        };
+        *items = std::mem::take(items).into_iter().flat_map(behind).collect();
+        self.indexes.forget(list);
     }
 
     fn change_item(&mut self, list: OpenId, index: usize, part: DraftValue) {
