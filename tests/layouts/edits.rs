@@ -15,13 +15,23 @@ pub enum HandEdit {
     LastLineEnd,
     Append,
     Comment,
+    CommentAbove,
     Swap,
 }
 
 impl HandEdit {
     pub fn pick(random: &mut Random) -> Self {
-        use HandEdit::{Append, Comment, LastLineEnd, LineEnds, Swap};
-        [LineEnds, LastLineEnd, Append, Comment, Comment, Swap][random.below(6)]
+        use HandEdit::{Append, Comment, CommentAbove, LastLineEnd, LineEnds, Swap};
+        let edits = [
+            LineEnds,
+            LastLineEnd,
+            Append,
+            Comment,
+            Comment,
+            CommentAbove,
+            Swap,
+        ];
+        edits[random.below(edits.len())]
     }
 
     /// The text after the edit. `original` is the text that undo is to give back.
@@ -33,6 +43,7 @@ impl HandEdit {
             HandEdit::LastLineEnd => format!("{text}\n"),
             HandEdit::Append => format!("{}\n{APPENDED}", text.trim_end()),
             HandEdit::Comment => with_note(text, original, random),
+            HandEdit::CommentAbove => with_notes_above(text),
             HandEdit::Swap => swapped(text),
         };
         let is_same = match self {
@@ -91,6 +102,13 @@ fn with_note(text: &str, original: &str, random: &mut Random) -> String {
     [&lines[..at].concat(), &note, &lines[at..].concat()]
         .map(String::as_str)
         .concat()
+}
+
+/// A comment at the beginning of each document but the first.
+fn with_notes_above(text: &str) -> String {
+    let end = if text.contains('\r') { "\r\n" } else { "\n" };
+    let separator = format!("{end}---{end}");
+    text.replace(&separator, &format!("{separator}{NOTE}{end}"))
 }
 
 /// The first document behind the others.

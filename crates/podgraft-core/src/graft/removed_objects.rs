@@ -54,7 +54,7 @@ pub(super) fn remove(tree: &Tree<'_>, objects: &[&Object], separator: usize) -> 
     for object in objects {
         match object.within {
             Some(within) => lists.entry(within.list).or_default().push(within),
-            None => edits.push(remove_document(tree, object, separator)?),
+            None => edits.extend(remove_document(tree, object, separator)?),
         }
     }
     for (list, items) in lists {
@@ -79,21 +79,20 @@ fn remove_items(tree: &Tree<'_>, list: NodeId, removed: &[ListMembership]) -> Op
     lower(&draft, list, &mut TextCache::default()).ok()
 }
 
-/// Removes a document with its own `---` line. A first document without one is removed with the separator after it
-/// instead, which is `behind` bytes long.
-fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Edit> {
+/// Removes a document with its own `---` line. Comments between this line and the object stay. A first document without
+/// such a line is removed with the separator after it instead, which is `behind` bytes long.
+fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Vec<Edit>> {
     let (text, span) = (tree.text(), tree.span(object.node));
     let line = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
-    let separator = text[..line].trim_end().rfind('\n').map_or(0, |at| at + 1);
     if span.start != line {
         return None;
     }
-    if text[separator..line].trim_end() != "---" {
+    let Some(separator) = separator_above(&text[..line]) else {
         let has_none = !text[..line]
             .lines()
             .any(|text_line| text_line.starts_with("---"));
-        return has_none.then(|| Edit::removal(line..text.len() + behind));
-    }
+        return has_none.then(|| vec![Edit::removal(line..text.len() + behind)]);
+    };
     let has_line_end = text[..span.end].ends_with('\n');
     let end = if has_line_end {
         span.end
@@ -102,7 +101,28 @@ fn remove_document(tree: &Tree<'_>, object: &Object, behind: usize) -> Option<Ed
             .find('\n')
             .map_or(text.len(), |at| span.end + at + 1)
     };
-    Some(Edit::removal(separator..end))
+    let has_comments = text[separator..line].contains('#');
+    Some(match has_comments {
+        true => {
+            let behind = separator + separator_of(&text.as_bytes()[separator..line]);
+            vec![Edit::removal(separator..behind), Edit::removal(line..end)]
+        }
+        false => vec![Edit::removal(separator..end)],
+    })
+}
+
+/// The start of the bare `---` line that ends a text, but for comments and blank lines.
+fn separator_above(text: &str) -> Option<usize> {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_end();
+        let start = rest.rfind('\n').map_or(0, |at| at + 1);
+        match &rest[start..] {
+            "---" => return Some(start),
+            line if line.trim_start().starts_with('#') => rest = &rest[..start],
+            _ => return None,
+        }
+    }
 }
 
 /// Describes a pruned object, without its position. With `is_replaced`, the file has another version of it now.
