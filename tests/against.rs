@@ -23,15 +23,12 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn policies(folder: &Path) -> Vec<Policy> {
-    let text = fs::read_to_string(folder.join("policy.yaml")).expect("a case has a policy");
-    read(
-        vec![PolicyFile {
-            name: "policy.yaml".into(),
-            text,
-        }],
-        &[],
-    )
-    .0
+    policies_of(fs::read_to_string(folder.join("policy.yaml")).expect("a case has a policy"))
+}
+
+fn policies_of(text: String) -> Vec<Policy> {
+    let name = "policy.yaml".into();
+    read(vec![PolicyFile { name, text }], &[]).0
 }
 
 fn graft_with(text: &[u8], policies: &[Policy]) -> Option<FileReport> {
@@ -105,4 +102,46 @@ fn the_old_text_with_the_edits_is_the_new_text() {
         }
     }
     assert!(changed > 300, "only {changed} texts changed");
+}
+
+/// The pod had no last line end, so one was added for the object, which somebody then put first.
+#[test]
+fn a_line_end_goes_with_an_object_that_stands_elsewhere() {
+    const POLICY: &str = "\
+apiVersion: podgraft.dev/v1alpha1
+kind: InjectionPolicy
+metadata: {name: agent}
+spec:
+  inject: {podAnnotations: {agent: 'on'}}
+";
+    const OBJECT: &str = "  generate:
+  - resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: agent}, data: {level: info}}
+";
+    const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: app, image: web}]}";
+    let with_object = policies_of([POLICY, OBJECT].concat());
+    let without = policies_of(POLICY.to_owned());
+    let options = Options {
+        record: true,
+        ..Options::default()
+    };
+    let injected = graft(&"input.yaml".into(), POD.as_bytes(), &with_object, &options);
+    let injected = String::from_utf8(splice(POD.as_bytes(), &injected.edits)).expect("it is text");
+    let (pod, object) = injected.split_once("---\n").expect("there are two objects");
+    let swapped = [object, "---\n", pod].concat();
+    let text = swapped.as_bytes();
+    for (old, new) in [(&with_object, &without), (&without, &with_object)] {
+        let [old, new] = [old, new].map(|policies| graft_with(text, policies).expect("no error"));
+        let versions = PolicyVersions {
+            old: &old,
+            new: &new,
+            upgrade: &new,
+        };
+        let (old_text, report) = against(text, versions);
+        let came = splice(&old_text, &report.edits);
+        assert_eq!(
+            String::from_utf8_lossy(&came),
+            String::from_utf8_lossy(&splice(text, &new.edits))
+        );
+        assert_ne!(old_text.ends_with(b"\n"), came.ends_with(b"\n"));
+    }
 }

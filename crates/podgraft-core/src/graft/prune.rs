@@ -278,6 +278,7 @@ impl Pruner<'_> {
         let edits = compose_traced(text.len(), &report.edits, &removals);
         report.set_edits(only_differing_lines(text, edits, &retired.described));
         add(report, retired.described);
+        report.assign_edits_between();
         retired.names
     }
 

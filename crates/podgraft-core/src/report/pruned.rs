@@ -1,6 +1,7 @@
 //! Changes the report of a file when generated objects of earlier runs are pruned.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use crate::outcome::{Author, FileReport, GeneratedRecord, WorkloadReport};
 use crate::undo::{ComposedEdit, ComposedPiece};
@@ -41,6 +42,54 @@ impl FileReport {
             workload.edits = from..first;
         }
     }
+
+    /// Gives the edits that are of no workload to one beside them in whose document they are. Where an object was
+    /// removed, the last line end of another one may go, too.
+    pub(crate) fn assign_edits_between(&mut self) {
+        let (mut first, mut before) = (0, None);
+        let changed = self.workloads.iter().enumerate();
+        let changed = changed.filter(|(_, workload)| workload.is_changed());
+        let changed: Vec<usize> = changed.map(|(index, _)| index).collect();
+        for index in changed {
+            let next = self.workloads[index].edits.clone();
+            let left = before.map_or(first, |before| {
+                self.extend_behind(before, first..next.start)
+            });
+            let left = left..next.start;
+            let workload = &mut self.workloads[index];
+            if !left.is_empty() && is_inside(&self.edits[left.clone()], &workload.document) {
+                if !workload.authors.is_empty() {
+                    let none = left.clone().map(|_| Vec::new());
+                    workload.authors.splice(0..0, none);
+                }
+                workload.edits.start = left.start;
+            }
+            (first, before) = (next.end, Some(index));
+        }
+        if let Some(last) = self.workloads.len().checked_sub(1) {
+            if !self.workloads[last].is_changed() {
+                self.workloads[last].edits = first..first;
+            }
+            self.extend_behind(last, first..self.edits.len());
+        }
+    }
+
+    /// Gives those of the edits to a workload that are in its document and no further behind it than a line end. Returns
+    /// the first that is not.
+    fn extend_behind(&mut self, index: usize, edits: Range<usize>) -> usize {
+        let workload = &mut self.workloads[index];
+        let end = (workload.extent.end + "\r\n".len()).min(workload.document.end);
+        let near = workload.extent.start..end;
+        let taken = self.edits[edits.clone()].iter();
+        let taken = taken.take_while(|edit| is_inside(std::slice::from_ref(edit), &near));
+        workload.edits.end = edits.start + taken.count();
+        workload.edits.end
+    }
+}
+
+fn is_inside(edits: &[Edit], range: &Range<usize>) -> bool {
+    let mut edits = edits.iter();
+    edits.all(|edit| range.start <= edit.at.start && edit.at.end <= range.end)
 }
 
 /// The authors of a composed edit: those of the text that it has of a workload's earlier edits, and of what they removed.
