@@ -27,7 +27,7 @@ pub fn render(files: &[ReportedFile<'_>]) -> String {
         if neighbours.any(|neighbour| have_common_line((review, hunk), *neighbour)) {
             result.replacements.clear();
         }
-        log.push(rule(&policies), &result);
+        log.push(rule(&policies), result);
     }
     log.render()
 }

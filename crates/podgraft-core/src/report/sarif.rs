@@ -2,6 +2,7 @@
 //! Source: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>; GitHub's code scanning reads the first
 //! location, the texts of the rule and the fingerprints.
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,9 +15,34 @@ use crate::wording;
 #[derive(Default)]
 pub(super) struct SarifLog {
     rules: Vec<Value>,
-    results: Vec<Value>,
+    results: Vec<LoggedResult>,
     /// How many results there are of each finding that is the same but for its line.
     twins: BTreeMap<String, usize>,
+}
+
+/// A result, the index of its rule, and its fingerprint if it has a location. It becomes JSON only when the log is
+/// written, one at a time: a log may have a hundred thousand of them.
+struct LoggedResult {
+    rule: usize,
+    result: SarifResult,
+    fingerprint: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Log<'l> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<'l>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'l> {
+    tool: Value,
+    column_kind: &'static str,
+    #[serde(serialize_with = "serialize_results")]
+    results: &'l SarifLog,
 }
 
 /// A rule of the SARIF log.
@@ -61,19 +87,48 @@ pub(super) struct SarifLocation {
 }
 
 impl SarifLog {
-    pub(super) fn push(&mut self, rule: SarifRule, result: &SarifResult) {
+    pub(super) fn push(&mut self, rule: SarifRule, result: SarifResult) {
         let known = self.rules.iter().position(|known| known["id"] == rule.id);
-        let index = known.unwrap_or(self.rules.len());
+        let location = result.location.as_ref();
+        let fingerprint = location.map(|location| self.fingerprint(&rule.id, &result, location));
+        self.results.push(LoggedResult {
+            rule: known.unwrap_or(self.rules.len()),
+            fingerprint,
+            result,
+        });
+        if known.is_none() {
+            self.rules.push(described(rule));
+        }
+    }
+
+    pub(super) fn render(self) -> String {
+        let driver = json!({
+            "name": "podgraft",
+            "semanticVersion": env!("CARGO_PKG_VERSION"),
+            "rules": self.rules,
+        });
+        wording::pretty_json(&Log {
+            schema: "https://json.schemastore.org/sarif-2.1.0.json",
+            version: "2.1.0",
+            runs: [Run {
+                tool: json!({"driver": driver}),
+                column_kind: "unicodeCodePoints",
+                results: &self,
+            }],
+        })
+    }
+
+    fn value_of(&self, logged: &LoggedResult) -> Value {
+        let result = &logged.result;
         let mut value = json!({
-            "ruleId": rule.id,
-            "ruleIndex": index,
+            "ruleId": self.rules[logged.rule]["id"],
+            "ruleIndex": logged.rule,
             "level": wording::severity(result.level),
             "message": {"text": format!("{}{}", result.message, result.help)},
         });
         if let Some(location) = &result.location {
             value["locations"] = json!([place(location, result.workload.as_deref())]);
-            value["partialFingerprints"] =
-                json!({"podgraft/v1": self.fingerprint(&rule.id, result, location)});
+            value["partialFingerprints"] = json!({"podgraft/v1": logged.fingerprint});
             if !result.replacements.is_empty() {
                 value["fixes"] = json!([fix(&result.replacements, location)]);
             }
@@ -86,24 +141,7 @@ impl SarifLog {
             });
             value["relatedLocations"] = related.collect();
         }
-        self.results.push(value);
-        if known.is_none() {
-            self.rules.push(described(rule));
-        }
-    }
-
-    pub(super) fn render(self) -> String {
-        let driver = json!({
-            "name": "podgraft",
-            "semanticVersion": env!("CARGO_PKG_VERSION"),
-            "rules": self.rules,
-        });
-        let run = json!({"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": self.results});
-        wording::pretty_json(&json!({
-            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-            "version": "2.1.0",
-            "runs": [run],
-        }))
+        value
     }
 
     /// A stable hash by which code scanning tracks a finding. It does not include the line, so that it stays the same
@@ -120,6 +158,10 @@ impl SarifLog {
         *twin += 1;
         sha256(&format!("{key}\n{twin}"))[..32].to_owned()
     }
+}
+
+fn serialize_results<S: Serializer>(log: &SarifLog, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(log.results.iter().map(|logged| log.value_of(logged)))
 }
 
 fn described(rule: SarifRule) -> Value {

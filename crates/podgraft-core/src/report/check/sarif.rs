@@ -9,7 +9,7 @@ use crate::source::Place;
 pub fn render(checked: &CheckedRun<'_>) -> String {
     let mut log = SarifLog::default();
     for finding in &checked.findings {
-        log.push(rule(finding), &result(finding));
+        log.push(rule(finding), result(finding));
     }
     log.render()
 }
