@@ -230,6 +230,12 @@ CASES = {
     "variables-by-hand": (150, inject_many, ["check", "-p", "agent.yaml", "in.yaml"], [*RECORDED, change_by_hand]),
     "undo": (50, simple(workloads), ["undo", "-q", "in.yaml"], RECORDED),
     "undo-of-many-items": (100, inject_many, ["undo", "-q", "in.yaml"], RECORDED),
+    "undo-generated-list": (
+        300,
+        simple(lambda size: yaml_list(workload(at) for at in range(size)), GENERATE),
+        ["undo", "-q", "in.yaml"],
+        RECORDED,
+    ),
     "undo-list": (50, simple(lambda size: yaml_list(workload(at) for at in range(size))), ["undo", "-q", "in.yaml"], RECORDED),
     "diff": (40, simple(workloads), DIFF, []),
     "diff-list": (50, simple(lambda size: yaml_list(workload(at) for at in range(size))), DIFF, []),

@@ -20,7 +20,7 @@ use crate::record::{
     Effects, JoinedText, MARKER, ORIGINAL, PolicyRecord, Record, RecordPaths, RecordedValue,
     VERSION, digest, has_twin_containers, restore_order,
 };
-use crate::undo::{RecordedObject, StrippedDocument};
+use crate::undo::{RecordedObject, StrippedDocument, indices_of, objects_of};
 use crate::yaml::parse::parse;
 
 use super::document::ParsedDocument;
@@ -158,15 +158,12 @@ impl<'t> ParsedDocument<'t> {
             return false;
         };
         let base_source = self.source.with_text(&stripped.text);
-        let objects = find_objects(self.tree, self.setting.kinds);
+        let indices = indices_of(objects_of(self.tree, self.setting.kinds).into_iter());
         let bases = find_objects(&base_tree, self.setting.kinds);
         let mut has_changed = false;
         for (recorded_object, taken) in recorded.iter_mut().zip(&stripped.taken) {
-            let node_of = |found: &DocumentContent| found.as_object().map(|object| object.node);
-            let base = objects
-                .iter()
-                .position(|found| node_of(found) == Some(recorded_object.node))
-                .and_then(|index| bases.get(index)?.as_object());
+            let index = indices.get(&recorded_object.node);
+            let base = index.and_then(|&index| bases.get(index)?.as_object());
             let Some(base) = base else {
                 continue;
             };

@@ -36,8 +36,8 @@ impl RecordedDocument<'_> {
             entry.authors.clear();
         }
         for edit in edits {
-            let after = starts.iter().position(|start| *start > edit.at.start);
-            let at = after.unwrap_or(starts.len()).saturating_sub(1);
+            let after = starts.partition_point(|start| *start <= edit.at.start);
+            let at = after.saturating_sub(1);
             pending[at].edits.push(edit);
         }
         true

@@ -1,6 +1,7 @@
 //! A document with its stripped form: the document without the changes that its records name. Translates places in the
 //! stripped form to places in the document.
 
+use foldhash::HashMap;
 use memchr::memmem::Finder;
 use std::cell::OnceCell;
 use std::ops::Deref;
@@ -11,7 +12,7 @@ use crate::manifest::object::DocumentContent;
 use crate::plan::removal::DriftHandling;
 use crate::record::{MARKER, RECORD};
 use crate::source::{Place, Source};
-use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, strip};
+use crate::undo::{RecordedObject, RemovalObstacle, StrippedDocument, indices_of, strip};
 use crate::yaml::ambiguity::{self, Ambiguity, find_ambiguity, find_ambiguity_in_tree};
 use crate::yaml::tree::{NodeId, Tree};
 
@@ -28,6 +29,8 @@ static TRACE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"podgraf
 pub(super) struct RecordedDocument<'t> {
     document: ParsedDocument<'t>,
     pub recorded: Vec<RecordedObject<'t>>,
+    /// The index of each recorded object, by its node.
+    positions: HashMap<NodeId, usize>,
     pub stripped: StrippedDocument<'t>,
     /// The text that undo must restore, if it differs from the stripped one.
     original: Option<String>,
@@ -74,9 +77,7 @@ impl RecordedDocument<'_> {
 
     /// The index of the recorded object with this node.
     pub(super) fn position(&self, node: NodeId) -> Option<usize> {
-        self.recorded
-            .iter()
-            .position(|recorded_object| recorded_object.node == node)
+        self.positions.get(&node).copied()
     }
 
     /// The notes that the stripped form may be inexact, and that a workload has the record of another one.
@@ -164,6 +165,7 @@ impl<'t> ParsedDocument<'t> {
             both.map_err(|obstacle| vec![explain(&obstacle, self.tree, self.source, &recorded)])?;
         Ok(RecordedDocument {
             document: self,
+            positions: indices_of(recorded.iter().map(|recorded_object| recorded_object.node)),
             recorded,
             stripped,
             original,

@@ -14,7 +14,7 @@ use crate::outcome::{
     EarlierVersion, FileReport, GeneratedObject, GeneratedRecord, Outcome, PolicyReport,
     WorkloadReport,
 };
-use crate::plan::draft::{Draft, DraftValue, OpenedCollection};
+use crate::plan::draft::Draft;
 use crate::record::MARKER;
 use crate::record::words::forced_undo_command;
 use crate::yaml::splice::Edit;
@@ -67,14 +67,10 @@ fn remove_items(tree: &Tree<'_>, list: NodeId, removed: &[ListMembership]) -> Op
     let mut draft = Draft::new(tree, list);
     let root = draft.open_root().ok()?;
     let items = draft.open_list(root, "items", &[]).ok()?;
-    for within in removed {
-        let OpenedCollection::List { items: parts, .. } = draft.opened(items) else {
-            return None;
-        };
-        let index = parts
-            .iter()
-            .position(|item| *item == DraftValue::Node(within.item))?;
-        draft.remove(items, index).ok()?;
+    let nodes: BTreeSet<NodeId> = removed.iter().map(|within| within.item).collect();
+    let count = draft.remove_nodes(items, &nodes).ok()?;
+    if count != removed.len() {
+        return None;
     }
     lower(&draft, list, &mut TextCache::default()).ok()
 }

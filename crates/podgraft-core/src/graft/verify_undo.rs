@@ -16,8 +16,8 @@ use crate::record::lock::LockSet;
 use crate::record::{RECORD, Record, RecordedValue, TextDifferences};
 use crate::source::Source;
 use crate::undo::{
-    RecordedObject, RemovalObstacle, StrippedDocument, compose, objects_of, places_between,
-    read_record, strip,
+    RecordedObject, RemovalObstacle, StrippedDocument, compose, indices_of, objects_of,
+    places_between, read_record, strip,
 };
 use crate::verify::verify;
 use crate::yaml::parse::reparse;
@@ -104,10 +104,10 @@ impl<'t> RecordedDocument<'t> {
 
     fn note_texts(&self, pending: &mut [PendingWorkload<'_>], texts: Vec<Option<TextDifferences>>) {
         let nodes = objects_of(self.tree, self.setting.kinds);
+        let indices = indices_of(pending.iter().map(|entry| entry.workload.object.node));
         let texts = texts.into_iter().chain(std::iter::repeat(None));
-        for (node, text) in nodes.into_iter().zip(texts) {
-            let mut pending = pending.iter_mut();
-            let entry = pending.find(|entry| entry.workload.object.node == node);
+        for (node, text) in nodes.iter().zip(texts) {
+            let entry = indices.get(node).map(|&index| &mut pending[index]);
             if let Some(record) = entry.and_then(|entry| entry.beside.as_mut()?.record.as_mut()) {
                 record.text = text;
             }
@@ -153,12 +153,10 @@ impl<'t> RecordedDocument<'t> {
         &self,
         pending: &'p [PendingWorkload<'t>],
     ) -> Vec<Option<&'p PendingWorkload<'t>>> {
-        let objects = objects_of(self.tree, self.setting.kinds).into_iter();
-        let entry_of = |node| {
-            let mut entries = pending.iter();
-            entries.find(|entry| entry.workload.object.node == node)
-        };
-        objects.map(entry_of).collect()
+        let objects = objects_of(self.tree, self.setting.kinds);
+        let indices = indices_of(pending.iter().map(|entry| entry.workload.object.node));
+        let entry_of = |node| indices.get(node).map(|&index| &pending[index]);
+        objects.iter().map(entry_of).collect()
     }
 
     /// Returns the text differences that records without any must note.

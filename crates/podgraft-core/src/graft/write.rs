@@ -131,11 +131,9 @@ impl<'t> RecordedDocument<'t> {
         };
         let from = if index == 0 { 0 } else { start_of(index) };
         let to = start_of(index + 1);
-        let edits = self.stripped.edits.iter();
-        edits
-            .filter(|edit| edit.at.start >= from && edit.at.start < to)
-            .cloned()
-            .collect()
+        let edits = &self.stripped.edits;
+        let index_of = |offset| edits.partition_point(|edit| edit.at.start < offset);
+        edits[index_of(from)..index_of(to)].to_vec()
     }
 
     /// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.

@@ -8,6 +8,7 @@ pub(super) mod effects;
 mod entries;
 mod open;
 pub(super) mod part;
+mod remove;
 mod restore;
 mod text_index;
 mod texts;

@@ -3,6 +3,7 @@
 mod compose;
 mod text_differences;
 
+use foldhash::HashMap;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -192,6 +193,14 @@ pub(crate) fn objects_of(tree: &Tree<'_>, kinds: &PodKinds) -> Vec<NodeId> {
     find_objects(tree, kinds).into_iter().map(node).collect()
 }
 
+/// The index of each node: the first one of an object that a List names twice, with an alias.
+pub(crate) fn indices_of(
+    nodes: impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator,
+) -> HashMap<NodeId, usize> {
+    let indexed = nodes.enumerate().rev();
+    indexed.map(|(index, node)| (node, index)).collect()
+}
+
 /// Removes all recorded changes, as if nothing had ever been injected. If more text follows the document, its last
 /// line end stays, even if it had none when it was the last document. [`StrippedDocument::parse`] proves the result.
 ///
@@ -303,10 +312,9 @@ fn give_back_text<'t>(
     stripped: StrippedDocument<'t>,
     noted: NodeId,
 ) -> Result<StrippedDocument<'t>, RemovalObstacle> {
-    let nodes = objects_of(tree, kinds);
+    let indices = indices_of(objects_of(tree, kinds).into_iter());
     let records = recorded.iter().filter_map(|recorded_object| {
-        let mut nodes = nodes.iter();
-        let index = nodes.position(|node| *node == recorded_object.node)?;
+        let index = *indices.get(&recorded_object.node)?;
         Some((index, &recorded_object.record))
     });
     let records: Vec<(usize, &Record)> = records.collect();
