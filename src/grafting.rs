@@ -58,13 +58,13 @@ impl Grafting<'_> {
                 graft_part(&input.name, part, self.run)
             })?,
         };
-        if let Some(retired) = report.prunable().first() {
+        if let Some(object) = report.prunable().first() {
             if !piped.is_gone() {
                 *text = Arc::new(piped.read_again(&input.name)?);
                 let grafted = self.graft(texts).pop();
                 return Ok((grafted.expect("one text went in"), None));
             }
-            let problem = not_taken_out(retired);
+            let problem = not_taken_out(object);
             report.diagnostics.push(problem);
         }
         let whole_range = std::iter::once(0..piped.length).collect();

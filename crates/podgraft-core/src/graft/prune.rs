@@ -76,13 +76,13 @@ pub fn prune(files: &mut [RunFile<'_>], options: &Options, locks: &LockSet) {
     if !is_to_prune(files, &dropped, has_room) {
         return;
     }
-    let retiring = Pruner {
+    let pruner = Pruner {
         dropped,
         needed: needed.into_iter().map(|(name, _)| name).collect(),
         kinds: PodKinds::of(options),
         options,
     };
-    retiring.files(files);
+    pruner.files(files);
 }
 
 /// Returns the names that records may have for the objects that this run writes: an earlier version may state its
@@ -256,75 +256,75 @@ impl Pruner<'_> {
     fn prune_file(&self, name: &Arc<str>, text: &[u8], report: &mut FileReport) -> Vec<String> {
         let output = splice(text, &report.edits);
         let file = ChangedFile::new(name, text, &report.edits, &output);
-        let mut retired = PrunedText {
+        let mut pruned = PrunedText {
             written: written_names(report).collect(),
             ..PrunedText::default()
         };
         for (chunk, tree) in documents_with(MANAGED_BY.1, &output) {
-            self.document(&file, &chunk, &tree, &mut retired);
+            self.document(&file, &chunk, &tree, &mut pruned);
         }
-        report.diagnostics.extend(retired.problems);
-        if retired.edits.is_empty() && report.rooms.is_empty() {
-            return retired.names;
+        report.diagnostics.extend(pruned.problems);
+        if pruned.edits.is_empty() && report.rooms.is_empty() {
+            return pruned.names;
         }
-        let removals = merge_overlapping(retired.edits);
+        let removals = merge_overlapping(pruned.edits);
         let room = self.rooms(report, &splice(&output, &removals), &removals);
         let removals = compose(output.len(), &removals, &room);
         let left = splice(&output, &removals);
-        if !is_rest_of(&left, &output, &retired.gone, &self.kinds) {
+        if !is_rest_of(&left, &output, &pruned.gone, &self.kinds) {
             report.diagnostics.push(pruned_too_much(file.place(0)));
-            return retired.names;
+            return pruned.names;
         }
         let edits = compose_traced(text.len(), &report.edits, &removals);
-        report.set_edits(only_differing_lines(text, edits, &retired.described));
-        add(report, retired.described);
+        report.set_edits(only_differing_lines(text, edits, &pruned.described));
+        add(report, pruned.described);
         report.assign_edits_between();
-        retired.names
+        pruned.names
     }
 
-    /// Adds what is pruned from a document to `retired`.
+    /// Adds what is pruned from a document to `pruned`.
     fn document(
         &self,
         file: &ChangedFile<'_>,
         chunk: &Chunk<'_>,
         tree: &Tree<'_>,
-        retired: &mut PrunedText,
+        pruned: &mut PrunedText,
     ) {
         let (gone, changed) = self.prunable_objects(tree);
         for (node, generated) in changed {
-            retired.names.push(generated.name.clone());
+            pruned.names.push(generated.name.clone());
             let place = file.place(chunk.start + tree.span(node).start);
             let problem = changed_since(generated, file.name);
-            retired.problems.push(problem.at(place, "this object"));
+            pruned.problems.push(problem.at(place, "this object"));
         }
         if !self.options.brief {
             let described = gone.iter().map(|(object, value, generated)| {
                 let span = tree.span(object.node);
                 let span = chunk.start + span.start..chunk.start + span.end;
-                let is_replaced = retired.written.contains(&generated.name);
+                let is_replaced = pruned.written.contains(&generated.name);
                 let described = describe(object, value, generated, is_replaced, self.options);
                 file.placed(described, object, &span)
             });
-            retired.described.extend(described);
+            pruned.described.extend(described);
         }
         let objects: Vec<&Object> = gone.iter().map(|(object, ..)| object).collect();
         let rest = &file.output[chunk.start + chunk.text.len()..];
         match remove(tree, &objects, separator_of(rest)) {
             Some(edits) => {
                 let edits = edits.into_iter().map(|edit| edit.shifted(chunk.start));
-                retired.edits.extend(edits);
+                pruned.edits.extend(edits);
                 let starts = objects.iter().map(|object| tree.span(object.node).start);
-                retired.gone.extend(starts.map(|start| chunk.start + start));
+                pruned.gone.extend(starts.map(|start| chunk.start + start));
             }
             None => {
                 let staying = gone.iter().map(|(.., generated)| cannot_remove(generated));
-                retired.problems.extend(staying);
+                pruned.problems.extend(staying);
             }
         }
         let names = gone
             .into_iter()
             .map(|(.., generated)| generated.name.clone());
-        retired.names.extend(names);
+        pruned.names.extend(names);
     }
 
     /// Returns the edits of the remaining text that undo the room made for pruned objects.
