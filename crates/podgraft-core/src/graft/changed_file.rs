@@ -21,6 +21,16 @@ pub(super) struct ChangedFile<'f> {
     lines: RefCell<LineCounter<'f>>,
 }
 
+/// Where in the file an object stands.
+pub(super) struct ObjectRanges {
+    /// Its first byte.
+    start: usize,
+    /// Its list item, or its document.
+    pub extent: Range<usize>,
+    /// Its document.
+    document: Range<usize>,
+}
+
 impl<'f> ChangedFile<'f> {
     pub(super) fn new(
         name: &'f Arc<str>,
@@ -46,13 +56,8 @@ impl<'f> ChangedFile<'f> {
         Source::new(Arc::clone(self.name), &whole).place(at..at)
     }
 
-    /// Adds the line and the byte ranges in the file of an object whose byte range in the output is given.
-    pub(super) fn placed(
-        &self,
-        described: WorkloadReport,
-        object: &Object,
-        in_output: &Range<usize>,
-    ) -> WorkloadReport {
+    /// Where in the file an object stands whose byte range in the output is given.
+    pub(super) fn ranges(&self, object: &Object, in_output: &Range<usize>) -> ObjectRanges {
         let span = self.offsets.before(in_output.start)..self.offsets.before(in_output.end);
         let behind = self
             .documents
@@ -60,13 +65,22 @@ impl<'f> ChangedFile<'f> {
         let document = behind
             .checked_sub(1)
             .map_or(0..self.text.len(), |at| self.documents[at].clone());
-        WorkloadReport {
-            line: self.lines.borrow_mut().line_at(span.start),
+        ObjectRanges {
+            start: span.start,
             extent: match object.within {
                 Some(_) => span,
                 None => document.clone(),
             },
             document,
+        }
+    }
+
+    /// Adds the line and the byte ranges of an object to its description.
+    pub(super) fn placed(&self, described: WorkloadReport, ranges: ObjectRanges) -> WorkloadReport {
+        WorkloadReport {
+            line: self.lines.borrow_mut().line_at(ranges.start),
+            extent: ranges.extent,
+            document: ranges.document,
             ..described
         }
     }

@@ -3,6 +3,7 @@
 use memchr::memmem;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::diagnostic::Diagnostic;
@@ -214,6 +215,8 @@ struct PrunedText {
     names: Vec<String>,
     problems: Vec<Diagnostic>,
     described: Vec<WorkloadReport>,
+    /// The extents in the file of the objects of which this run writes the next version: the end of each, by its start.
+    replaced: BTreeMap<usize, usize>,
     /// Byte ranges are those of the file's output.
     edits: Vec<Edit>,
     /// The offsets in the output of the objects that the edits remove.
@@ -276,7 +279,7 @@ impl Pruner<'_> {
             return pruned.names;
         }
         let edits = compose_traced(text.len(), &report.edits, &removals);
-        report.set_edits(only_differing_lines(text, edits, &pruned.described));
+        report.set_edits(only_differing_lines(text, edits, &pruned.replaced));
         add(report, pruned.described);
         report.assign_edits_between();
         pruned.names
@@ -297,15 +300,18 @@ impl Pruner<'_> {
             let problem = changed_since(generated, file.name);
             pruned.problems.push(problem.at(place, "this object"));
         }
-        if !self.options.brief {
-            let described = gone.iter().map(|(object, value, generated)| {
-                let span = tree.span(object.node);
-                let span = chunk.start + span.start..chunk.start + span.end;
-                let is_replaced = pruned.written.contains(&generated.name);
+        for (object, value, generated) in &gone {
+            let span = tree.span(object.node);
+            let ranges = file.ranges(object, &(chunk.start + span.start..chunk.start + span.end));
+            let is_replaced = pruned.written.contains(&generated.name);
+            if is_replaced {
+                let Range { start, end } = ranges.extent;
+                pruned.replaced.insert(start, end);
+            }
+            if !self.options.brief {
                 let described = describe(object, value, generated, is_replaced, self.options);
-                file.placed(described, object, &span)
-            });
-            pruned.described.extend(described);
+                pruned.described.push(file.placed(described, ranges));
+            }
         }
         let objects: Vec<&Object> = gone.iter().map(|(object, ..)| object).collect();
         let rest = &file.output[chunk.start + chunk.text.len()..];

@@ -213,7 +213,7 @@ fn changes_of(policy: &mut PolicyReport) -> Option<&mut Vec<Change>> {
 }
 
 /// Whether a [described](describe) object has another version in the file now.
-pub(super) fn is_updated(object: &WorkloadReport) -> bool {
+fn is_updated(object: &WorkloadReport) -> bool {
     object.has_outcome(|outcome| matches!(outcome, Outcome::Injected(_)))
 }
 

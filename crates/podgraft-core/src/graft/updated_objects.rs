@@ -1,53 +1,70 @@
 //! Narrows the edits that replace a generated object by its next version to the lines that differ.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::outcome::WorkloadReport;
 use crate::undo::{ComposedEdit, ComposedPiece};
 use crate::yaml::splice::Edit;
 
 use super::policy_diff::differing_lines;
-use super::removed_objects::is_updated;
 
-/// Returns edits with the same effect. The next version of an object is written right before the earlier one, which goes:
-/// these two edits become those of the lines that differ, so that they lie in the object and not in the workload before.
+/// Returns edits with the same effect, apart from comments above an earlier version, which stay above the next one. The
+/// next version of an object is written right before the earlier one, which goes: these edits become those of the lines
+/// that differ, so that they lie in the object and not in the workload before. `replaced` has the extents of the earlier
+/// versions: the end of each, by its start.
 pub(super) fn only_differing_lines(
     text: &[u8],
     edits: Vec<ComposedEdit>,
-    described: &[WorkloadReport],
+    replaced: &BTreeMap<usize, usize>,
 ) -> Vec<ComposedEdit> {
-    let is_of_updated = |at: &Range<usize>| {
-        let mut objects = described.iter().filter(|object| is_updated(object));
-        objects.any(|object| object.extent.start < at.end && at.start < object.extent.end)
+    // The updated object that an edit removes, or a part of it, by its start.
+    let object_of = |removal: &Edit| {
+        let (&start, &end) = replaced.range(..removal.at.end).next_back()?;
+        (removal.text.is_empty() && removal.at.start < end).then_some(start)
     };
     let mut narrowed = Vec::with_capacity(edits.len());
     let mut edits = edits.into_iter().peekable();
     while let Some(written) = edits.next() {
         let removed = edits.next_if(|next| {
-            let Edit { at, text } = &next.edit;
-            text.is_empty() && at.start == written.edit.at.end && is_of_updated(at)
+            next.edit.at.start == written.edit.at.end && object_of(&next.edit).is_some()
         });
-        match removed {
-            Some(removed) => {
-                let at = written.edit.at.start..removed.edit.at.end;
-                narrowed.extend(narrow(text, &at, &written));
+        let Some(removed) = removed else {
+            narrowed.push(written);
+            continue;
+        };
+        let at = written.edit.at.start..removed.edit.at.end;
+        let object = object_of(&removed.edit);
+        // The `---` line and the object go each by itself if comments stand between them.
+        let below_comments = edits.next_if(|next| object_of(&next.edit) == object);
+        let new_text = written.edit.text.as_bytes();
+        match below_comments {
+            Some(below) if new_text.starts_with(&text[at.clone()]) => {
+                narrowed.extend(narrow(text, &below.edit.at, &written, at.len()));
             }
-            None => narrowed.push(written),
+            below => {
+                narrowed.extend(narrow(text, &at, &written, 0));
+                narrowed.extend(below);
+            }
         }
     }
     narrowed
 }
 
-/// The edits of the lines in which a range of the text differs from the text that is written in its place.
-fn narrow(text: &[u8], at: &Range<usize>, written: &ComposedEdit) -> Vec<ComposedEdit> {
-    let new_text = &*written.edit.text;
+/// The edits of the lines in which a range of the text differs from the written text, from the offset `skipped` on.
+fn narrow(
+    text: &[u8],
+    at: &Range<usize>,
+    written: &ComposedEdit,
+    skipped: usize,
+) -> Vec<ComposedEdit> {
+    let new_text = &written.edit.text[skipped..];
     let ranges = differing_lines(&text[at.clone()], new_text.as_bytes()).into_iter();
     let edits = ranges.map(|(gone, new)| ComposedEdit {
         edit: Edit {
             at: at.start + gone.start..at.start + gone.end,
             text: new_text[new.clone()].into(),
         },
-        pieces: pieces_in(&written.pieces, &new),
+        pieces: pieces_in(&written.pieces, &(skipped + new.start..skipped + new.end)),
     });
     edits.collect()
 }
