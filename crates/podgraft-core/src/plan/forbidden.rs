@@ -25,6 +25,7 @@ pub(super) fn refuse(
     }
     let mut problems: Vec<Diagnostic> = Vec::new();
     let title = subject.workload.title();
+    let copied = planner.into_iter().flat_map(|planner| &planner.copied);
     let planner = planner.filter(|planner| !planner.takes_all());
     let present = LazyCell::new(|| {
         let results = planner?.results()?;
@@ -36,7 +37,8 @@ pub(super) fn refuse(
         uptake(form).takes(found, present.as_ref(), FoundDanger::may_become)
     };
     let parts = expanded.injects();
-    for (form, part) in parts.flat_map(|inject| inject.formed_parts(true)) {
+    let parts = parts.flat_map(|inject| inject.formed_parts(true));
+    for (form, part) in parts.chain(copied.cloned()) {
         let found = dangers::find(&part.value).into_iter();
         let found = found.filter(|found| is_present(form, found));
         for problem in found.filter_map(|found| forbidden(subject, &found, &part.at, &title)) {

@@ -178,11 +178,13 @@ impl<'c, 't> Planner<'c, 't> {
             PatchOperation::Remove(_) => self.remove_value(job, &path),
             PatchOperation::Copy(copy) => {
                 let value = self.value_at(job, &copy.from)?;
+                self.copied.push(job.entry.part(operation, value.clone()));
                 self.put_value(job, &path, &value, PutMode::Add)
             }
             PatchOperation::Move(from_to) if from_to.from == from_to.path => Ok(false),
             PatchOperation::Move(from_to) => {
                 let value = self.value_at(job, &from_to.from)?;
+                self.copied.push(job.entry.part(operation, value.clone()));
                 self.remove_value(job, &tokens(&from_to.from))?;
                 self.put_value(job, &path, &value, PutMode::Add)?;
                 Ok(true)

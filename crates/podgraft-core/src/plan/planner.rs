@@ -9,6 +9,7 @@ use std::ops::Deref;
 use crate::change::{Change, ChangeTarget, Operation, PodItem};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::manifest::pod::{Container, ContainerListKey, Workload};
+use crate::policy::parts::FormedPart;
 use crate::policy::{Injection, OnConflict, Position, Rule};
 use crate::yaml::tree::NodeId;
 
@@ -96,6 +97,8 @@ pub(super) struct Planner<'c, 't> {
     pub inserted: Vec<InsertedItem>,
     /// Whether each patch applies to at least one of its targets, by its index.
     pub patch_results: BTreeMap<usize, bool>,
+    /// What the `copy` and `move` operations of patches write.
+    pub copied: Vec<FormedPart>,
     /// The draft before the patches, where the workload keeps what it has in place of something.
     pub unpatched: Option<Draft<'t>>,
     /// The bytes that patches have added so far.
@@ -139,6 +142,7 @@ impl<'c, 't> Planner<'c, 't> {
             missing_volumes: vec![],
             inserted: vec![],
             patch_results: BTreeMap::new(),
+            copied: vec![],
             unpatched: None,
             growth: PatchGrowth::default(),
             notes: RuleNotes::default(),

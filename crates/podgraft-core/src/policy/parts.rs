@@ -1,13 +1,14 @@
 //! Lists the parts that an `inject` adds, as Kubernetes values, and the lists of a pod that it adds items to.
 
 use json_patch::PatchOperation;
+use json_patch::jsonptr::Pointer;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::dangers::APP_ARMOR;
 
-use super::{EnvOp, Injection, PolicyValue};
+use super::{EnvOp, Injection, PatchEntry, PolicyValue};
 
 /// Lists of a PodSpec, other than containers, that policies add items to.
 pub(crate) const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
@@ -115,11 +116,16 @@ impl Injection {
         let mut parts = Vec::new();
         for entry in &self.patches {
             for operation in &entry.patch.0 {
-                if let PatchOperation::Add(_) | PatchOperation::Replace(_) = operation {
-                    let value = Arc::new(patched_value(operation));
-                    let at = entry.item.at.clone();
-                    parts.push((PartForm::Patch(entry.index), PolicyValue { value, at }));
-                }
+                let value = match operation {
+                    PatchOperation::Add(add) => &add.value,
+                    PatchOperation::Replace(replace) => &replace.value,
+                    // What is copied or moved is the workload's: the planner finds it.
+                    PatchOperation::Remove(_)
+                    | PatchOperation::Move(_)
+                    | PatchOperation::Copy(_)
+                    | PatchOperation::Test(_) => continue,
+                };
+                parts.push(entry.part(operation, value.clone()));
             }
         }
         parts
@@ -170,18 +176,18 @@ impl Injection {
     }
 }
 
-/// The value that an `add` or `replace` operation writes, nested in the keys of its pointer.
-fn patched_value(operation: &PatchOperation) -> Value {
-    let value = match operation {
-        PatchOperation::Add(add) => add.value.clone(),
-        PatchOperation::Replace(replace) => replace.value.clone(),
-        PatchOperation::Remove(_)
-        | PatchOperation::Move(_)
-        | PatchOperation::Copy(_)
-        | PatchOperation::Test(_) => Value::Null,
-    };
-    let keys: Vec<String> = operation
-        .path()
+impl PatchEntry {
+    /// A value that an operation of the patch writes, as a part of the pod or of the workload.
+    pub(crate) fn part(&self, operation: &PatchOperation, value: Value) -> FormedPart {
+        let value = Arc::new(nested_value(operation.path(), value));
+        let at = self.item.at.clone();
+        (PartForm::Patch(self.index), PolicyValue { value, at })
+    }
+}
+
+/// A value that an operation writes, nested in the keys of its pointer.
+fn nested_value(path: &Pointer, value: Value) -> Value {
+    let keys: Vec<String> = path
         .tokens()
         .map(|token| token.decoded().into_owned())
         .collect();
