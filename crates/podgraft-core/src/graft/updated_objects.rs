@@ -17,7 +17,7 @@ pub(super) fn only_differing_lines(
     edits: Vec<ComposedEdit>,
     replaced: &BTreeMap<usize, usize>,
 ) -> Vec<ComposedEdit> {
-    // The updated object that an edit removes, or a part of it, by its start.
+    // The last updated object of which an edit removes something, by its start.
     let object_of = |removal: &Edit| {
         let (&start, &end) = replaced.range(..removal.at.end).next_back()?;
         (removal.text.is_empty() && removal.at.start < end).then_some(start)
@@ -28,26 +28,54 @@ pub(super) fn only_differing_lines(
         let removed = edits.next_if(|next| {
             next.edit.at.start == written.edit.at.end && object_of(&next.edit).is_some()
         });
-        let Some(removed) = removed else {
+        let Some(ComposedEdit { edit: removed, .. }) = removed else {
             narrowed.push(written);
             continue;
         };
-        let at = written.edit.at.start..removed.edit.at.end;
-        let object = object_of(&removed.edit);
         // The `---` line and the object go each by itself if comments stand between them.
-        let below_comments = edits.next_if(|next| object_of(&next.edit) == object);
-        let new_text = written.edit.text.as_bytes();
-        match below_comments {
-            Some(below) if new_text.starts_with(&text[at.clone()]) => {
-                narrowed.extend(narrow(text, &below.edit.at, &written, at.len()));
-            }
-            below => {
-                narrowed.extend(narrow(text, &at, &written, 0));
-                narrowed.extend(below);
-            }
+        let separator = &text[written.edit.at.start..removed.at.end];
+        let is_after_separator = written.edit.text.as_bytes().starts_with(separator);
+        let below_comments = edits
+            .next_if(|next| is_after_separator && object_of(&next.edit) == object_of(&removed));
+        let (gone, skipped) = match below_comments {
+            Some(below) => (below.edit.at, separator.len()),
+            None => (written.edit.at.start..removed.at.end, 0),
+        };
+        let mut updated = updated_part(text, &gone, replaced);
+        if !written.edit.at.is_empty() {
+            // The text that is written begins with what it replaces.
+            updated.start = gone.start;
         }
+        let removal = |at: Range<usize>| ComposedEdit {
+            edit: Edit::removal(at),
+            pieces: Vec::new(),
+        };
+        let [before, behind] = [gone.start..updated.start, updated.end..gone.end].map(removal);
+        narrowed.extend(Some(before).filter(|removal| !removal.edit.at.is_empty()));
+        narrowed.extend(narrow(text, &updated, &written, skipped));
+        narrowed.extend(Some(behind).filter(|removal| !removal.edit.at.is_empty()));
     }
     narrowed
+}
+
+/// The part of a removed range from its first updated object to its last. Documents before and behind go without a next
+/// version.
+fn updated_part(
+    text: &[u8],
+    gone: &Range<usize>,
+    replaced: &BTreeMap<usize, usize>,
+) -> Range<usize> {
+    let is_line_start = |at: usize| text[..at].ends_with(b"\n");
+    let first = replaced.range(..=gone.start).next_back();
+    let first = first.filter(|&(_, &end)| gone.start < end);
+    let first = first.or_else(|| replaced.range(gone.clone()).next());
+    let last = replaced.range(..gone.end).next_back();
+    let start = first.map_or(gone.start, |(&start, _)| start.max(gone.start));
+    let end = last.map_or(gone.end, |(_, &end)| end.min(gone.end));
+    match is_line_start(start) && is_line_start(end) {
+        true => start..end,
+        false => gone.clone(),
+    }
 }
 
 /// The edits of the lines in which a range of the text differs from the written text, from the offset `skipped` on.
