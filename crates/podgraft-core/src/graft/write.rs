@@ -133,7 +133,9 @@ impl<'t> RecordedDocument<'t> {
         let to = start_of(index + 1);
         let edits = &self.stripped.edits;
         let index_of = |offset| edits.partition_point(|edit| edit.at.start < offset);
-        edits[index_of(from)..index_of(to)].to_vec()
+        // With aliases in a List, the next object may stand before this one.
+        let range = index_of(from)..index_of(to);
+        edits.get(range).unwrap_or_default().to_vec()
     }
 
     /// Returns a draft of the wanted workload, with its record if that is an annotation. `None` if nothing changes.
