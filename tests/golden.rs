@@ -14,6 +14,7 @@ mod promises;
 use libtest_mimic::{Arguments, Failed, Trial};
 use podgraft_core::graft::{Options, graft};
 use podgraft_core::outcome::{FileReport, ReportedFile};
+use podgraft_core::patches;
 use podgraft_core::policy::Policy;
 use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::report::unified::{DiffAudience, render};
@@ -381,37 +382,51 @@ impl Case {
             &self.policies(),
             &options,
         );
-        let is_it = |value: &Value, workload: &podgraft_core::outcome::WorkloadReport| {
-            let metadata = &value["metadata"];
-            let generated = metadata["generateName"].as_str();
-            let generated = generated.map(|prefix| format!("{prefix}*"));
-            let name = metadata["name"].as_str().or(generated.as_deref());
-            value["kind"] == json!(workload.kind) && name.unwrap_or_default() == workload.name
+        let file = ReportedFile {
+            name: self.input_file,
+            path: self.input_file.as_bytes(),
+            text: input,
+            report: &report,
         };
-        for workload in report
-            .workloads
-            .iter()
-            .filter(|workload| workload.is_changed())
-        {
-            let at = values.iter().position(|value| is_it(value, workload));
-            let at = at.expect("the workload is in the input");
-            if workload.is_generated {
-                // The earlier version of a generated object goes as a whole.
-                values.remove(at);
+        let entries: Vec<Value> =
+            serde_json::from_str(&patches::json_patch(&[file])).expect("the patches are JSON");
+        // New objects stand behind their workload, one after the other.
+        let mut behind = 0;
+        for entry in &entries {
+            let operations = &entry["patch"];
+            if operations[0]["path"] == "" && operations[0]["op"] == "add" {
+                values.insert(behind, operations[0]["value"].clone());
+                behind += 1;
                 continue;
             }
-            let value = &mut values[at];
-            let patch = workload.patch.as_ref().expect("it was asked for");
-            json_patch::patch(value, patch).unwrap_or_else(|error| panic!("{error} in {patch:?}"));
-        }
-        for placed in report.companions.iter().rev() {
-            let workload = &report.workloads[placed.workload];
-            let at = values.iter().position(|value| is_it(value, workload));
-            let at = at.expect("the workload is in the input");
-            values.insert(at + 1, (*placed.companion.object).clone());
+            let at = values
+                .iter()
+                .position(|value| is_target(value, &entry["target"]));
+            let at = at.expect("the object is in the input");
+            if operations == &json!([{"op": "remove", "path": ""}]) {
+                values.remove(at);
+                behind = at;
+                continue;
+            }
+            behind = at + 1;
+            let patch: json_patch::Patch =
+                serde_json::from_value(operations.clone()).expect("it is a patch");
+            json_patch::patch(&mut values[at], &patch)
+                .unwrap_or_else(|error| panic!("{error} in {patch:?}"));
         }
         assert_eq!(values, expected, "as a patch");
     }
+}
+
+/// Whether an entry of `-o json-patch` with the target is for the object.
+fn is_target(object: &Value, target: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let generated = metadata["generateName"].as_str();
+    let generated = generated.map(|prefix| format!("{prefix}*"));
+    let name = metadata["name"].as_str().or(generated.as_deref());
+    object["kind"] == target["kind"]
+        && metadata["namespace"] == target["namespace"]
+        && target["name"] == name.unwrap_or_default()
 }
 
 /// Applies a patch in a folder. Returns `false` where there is no `git`.

@@ -43,10 +43,6 @@ fn built(place: &Place, kustomize: &Path, input: &str, policy: &str) -> (Output,
     )
 }
 
-/// The case whose input has an earlier version of a generated object. kustomize adds the objects of a Component before it
-/// applies its patches, and refuses the next version beside the earlier one.
-const UPDATED_OBJECT: &str = "a-comment-above-an-updated-object-stays";
-
 /// The case folders whose policy needs no flag.
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cases");
@@ -57,7 +53,6 @@ fn cases() -> Vec<PathBuf> {
             && has("expected.yaml")
             && !has("args")
             && !has("command")
-            && !folder.ends_with(UPDATED_OBJECT)
     };
     let entries = walkdir::WalkDir::new(root)
         .min_depth(2)

@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::change::ChangeTarget;
 use crate::diagnostic::{Code, Diagnosed, Diagnostic, unless};
 use crate::edit::emit::{DOCUMENT_STYLE, block_items, document, needs_line_end};
-use crate::outcome::{GeneratedObject, ObjectName, ReportedFile, WorkloadReport};
+use crate::outcome::{
+    EarlierVersion, GeneratedObject, ObjectName, PolicyReport, ReportedFile, WorkloadReport,
+};
 use crate::source::Source;
 use crate::wording::{self, without_nulls};
 
@@ -31,22 +34,81 @@ pub const GENERATED: &str = "generated.yaml";
 /// The namespace by which kustomize selects objects that state none. Source: `EffectiveNamespace` of kyaml/resid.
 const NO_NAMESPACE: &str = "default";
 
-/// A JSON list of `{target, patch}`. The patch of a new object adds the whole document (an empty path), and that of a
-/// pruned object removes it.
+/// A JSON list of `{target, patch}`. The patch of a new object adds the whole document (an empty path), that of an
+/// updated one replaces it, and that of a pruned one removes it.
 pub fn json_patch(files: &[ReportedFile<'_>]) -> String {
+    let next_versions = NextVersions::of(files);
     let mut entries: Vec<Value> = Vec::new();
     for file in files {
         for (index, workload) in file.report.workloads.iter().enumerate() {
             if let Some(patch) = &workload.patch {
                 let target = target(&workload.api_version, &name_of(workload));
+                let patch = match next_versions.of_object(file, workload) {
+                    Some(next_version) => replacement(next_version),
+                    None => json!(patch),
+                };
                 entries.push(json!({"target": target, "patch": patch}));
             }
             let companions = file.report.companions.iter();
             let beside = companions.filter(|placed| placed.workload == index);
-            entries.extend(beside.map(|placed| companion_entry(&placed.companion)));
+            let companions = beside.map(|placed| &placed.companion);
+            let new = companions.filter(|companion| next_versions.is_new(companion));
+            entries.extend(new.map(companion_entry));
         }
     }
     wording::pretty_json(&entries)
+}
+
+/// The next versions of generated objects that these files have an earlier version of, by its file and its name. `None`
+/// for an object that goes.
+struct NextVersions<'a>(BTreeMap<(&'a str, &'a str), Option<&'a Value>>);
+
+impl<'a> NextVersions<'a> {
+    fn of(files: &'a [ReportedFile<'_>]) -> Self {
+        let objects = files.iter().flat_map(|file| {
+            let objects = file.report.workloads.iter();
+            objects.filter_map(|object| Some((file.name, generated_name(object)?)))
+        });
+        let mut versions: BTreeMap<_, _> = objects.map(|object| (object, None)).collect();
+        for placed in files.iter().flat_map(|file| &file.report.companions) {
+            let earlier = placed.companion.replaces.as_ref().map(file_and_name);
+            if let Some(version) = earlier.and_then(|earlier| versions.get_mut(&earlier)) {
+                *version = Some(&*placed.companion.object);
+            }
+        }
+        NextVersions(versions)
+    }
+
+    /// The next version of an object. `None` for a workload, and for a generated object that goes.
+    fn of_object(&self, file: &ReportedFile<'_>, object: &WorkloadReport) -> Option<&'a Value> {
+        let object = (file.name, generated_name(object)?);
+        *self.0.get(&object)?
+    }
+
+    /// Whether these files have no earlier version of an object.
+    fn is_new(&self, object: &GeneratedObject) -> bool {
+        let earlier = object.replaces.as_ref().map(file_and_name);
+        earlier.is_none_or(|earlier| !self.0.contains_key(&earlier))
+    }
+}
+
+/// The name of a generated object in records. `None` for a workload.
+fn generated_name(object: &WorkloadReport) -> Option<&str> {
+    let policies = object.policies.iter().filter(|_| object.is_generated);
+    let mut changes = policies.filter_map(PolicyReport::changes).flatten();
+    changes.find_map(|change| match &change.target {
+        ChangeTarget::Object(name) => Some(&**name),
+        _ => None,
+    })
+}
+
+fn file_and_name(earlier: &EarlierVersion) -> (&str, &str) {
+    (&earlier.place.source, &earlier.key.0)
+}
+
+/// The patch of an object that is updated.
+fn replacement(next_version: &Value) -> Value {
+    json!([{"op": "replace", "path": "", "value": next_version}])
 }
 
 fn companion_entry(companion: &GeneratedObject) -> Value {
@@ -88,12 +150,23 @@ fn target(api_version: &str, object: &ObjectName) -> Value {
 pub fn component(files: &[ReportedFile<'_>]) -> Diagnosed<Component> {
     let problems = refuse(files);
     unless(problems, ())?;
-    let workloads = files.iter().flat_map(|file| &file.report.workloads);
-    let changed = workloads.filter(|workload| workload.patch.is_some());
-    let patches: Vec<Value> = changed.map(patch_entry).collect();
-    let companions = files.iter().flat_map(|file| &file.report.companions);
-    let objects = companions.map(|placed| document(&placed.companion.object));
-    let objects: Vec<String> = objects.collect();
+    let next_versions = NextVersions::of(files);
+    let mut patches: Vec<Value> = Vec::new();
+    let mut objects: Vec<String> = Vec::new();
+    for file in files {
+        let workloads = file.report.workloads.iter();
+        let changed = workloads.filter(|workload| workload.patch.is_some());
+        patches.extend(
+            changed.map(|workload| patch_entry(workload, next_versions.of_object(file, workload))),
+        );
+        let companions = file
+            .report
+            .companions
+            .iter()
+            .map(|placed| &placed.companion);
+        let new = companions.filter(|companion| next_versions.is_new(companion));
+        objects.extend(new.map(|companion| document(&companion.object)));
+    }
     let mut fields = json!({"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"});
     if !objects.is_empty() {
         fields["resources"] = json!([GENERATED]);
@@ -107,17 +180,20 @@ pub fn component(files: &[ReportedFile<'_>]) -> Diagnosed<Component> {
     })
 }
 
-fn patch_entry(workload: &WorkloadReport) -> Value {
+fn patch_entry(workload: &WorkloadReport, next_version: Option<&Value>) -> Value {
     let mut object = name_of(workload);
     // The fields of a target are regular expressions, and a field that is left out matches every object.
     object.name = regex_lite::escape(&object.name);
     let namespace = object.namespace.unwrap_or_else(|| NO_NAMESPACE.to_owned());
     object.namespace = Some(namespace);
     let target = target(&workload.api_version, &object);
-    if workload.is_generated {
-        return json!({"target": target, "patch": removal(workload)});
-    }
-    let operations = serde_json::to_value(&workload.patch).expect("a patch is always JSON");
+    let operations = match next_version {
+        Some(next_version) => replacement(next_version),
+        None if workload.is_generated => {
+            return json!({"target": target, "patch": removal(workload)});
+        }
+        None => serde_json::to_value(&workload.patch).expect("a patch is always JSON"),
+    };
     let mut operations = operations.as_array().cloned().unwrap_or_default();
     // kustomize trims the line ends at the end of a patch. A last value that needs its line end must not be last, so
     // `path` is put after it.
