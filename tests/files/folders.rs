@@ -88,6 +88,27 @@ fn each_folder_gets_what_is_generated_once_and_shards_agree() {
 }
 
 #[test]
+fn an_earlier_version_in_a_file_of_another_shard_stops_a_shard() {
+    let place = place(GENERATE);
+    run(&place, "apply -q -i -p policy.yaml apps");
+    let [first, second, ..] = texts(&place);
+    let (workload, object) = first.split_once("---\n").unwrap();
+    place.write(FILES[0], workload);
+    place.write(FILES[1], format!("{second}---\n{object}"));
+    place.write("policy.yaml", GENERATE.replace("k: v", "k: w"));
+    let before = texts(&place);
+    let args = "apply -q -i --shard 1/4 -p policy.yaml apps";
+    let output = place.run(&args.split(' ').collect::<Vec<_>>());
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{messages}");
+    assert!(messages.contains("run without --shard"), "{messages}");
+    assert_eq!(texts(&place), before);
+    run(&place, "apply -q -i -p policy.yaml apps");
+    let counts = texts(&place).map(|text| text.matches("kind: ConfigMap").count());
+    assert_eq!(counts, [1, 0, 1, 0]);
+}
+
+#[test]
 fn a_workload_reads_the_objects_of_its_own_folder_first() {
     let place = place(CHECKSUM);
     place.write("apps/dev/settings.yaml", config_map("settings", "dev"));

@@ -33,6 +33,7 @@ pub use super::removed_objects::not_taken_out;
 use super::removed_objects::{
     add, cannot_remove, changed_since, describe, forget_missing, leave_out_needed,
     merge_overlapping, missing_object, missing_version, remove, second_version, separator_of,
+    version_of_other_shard,
 };
 use super::updated_objects::only_differing_lines;
 
@@ -122,9 +123,13 @@ fn refuse_second_versions(
 ) {
     let dropped = dropped.values().flatten();
     let keys: BTreeSet<_> = dropped.map(GeneratedRecord::key).collect();
+    let names: BTreeSet<&str> = files.iter().map(|(name, ..)| &**name).collect();
     let companions = files.iter().flat_map(|(.., report)| &report.companions);
     let problems = companions.filter_map(|placed| {
         let earlier = placed.companion.replaces.as_ref()?;
+        if !names.contains(&*earlier.place.source) {
+            return Some(version_of_other_shard(&placed.companion, earlier));
+        }
         (!keys.contains(&earlier.key)).then(|| second_version(&placed.companion, earlier))
     });
     let problems: Vec<Diagnostic> = problems.collect();

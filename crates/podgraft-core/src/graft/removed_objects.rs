@@ -329,13 +329,26 @@ pub(super) fn missing_version(generated: &GeneratedRecord) -> Diagnostic {
 
 /// The error that an object is generated anew and its earlier version would stay.
 pub(super) fn second_version(companion: &GeneratedObject, earlier: &EarlierVersion) -> Diagnostic {
-    let GeneratedObject { name, policy, .. } = companion;
-    let message = format!("an earlier version of the {name} would remain next to the new one");
     let help = format!(
         "remove the earlier version by hand, or run without --workload: a workload that the \
          earlier version was generated for has lost the annotation {MARKER}, or --workload \
          excludes that workload"
     );
+    staying_version(companion, earlier).help(help)
+}
+
+/// The error that the earlier version of an object would stay in a file of another shard.
+pub(super) fn version_of_other_shard(
+    companion: &GeneratedObject,
+    earlier: &EarlierVersion,
+) -> Diagnostic {
+    staying_version(companion, earlier)
+        .help("run without --shard: the file of the earlier version is in another shard")
+}
+
+fn staying_version(companion: &GeneratedObject, earlier: &EarlierVersion) -> Diagnostic {
+    let GeneratedObject { name, policy, .. } = companion;
+    let message = format!("an earlier version of the {name} would remain next to the new one");
     Diagnostic::error(Code::Conflict, message)
         .at(
             companion.place.clone(),
@@ -343,5 +356,4 @@ pub(super) fn second_version(companion: &GeneratedObject, earlier: &EarlierVersi
         )
         .at(earlier.place.clone(), "earlier version")
         .of_policy(&**policy)
-        .help(help)
 }
