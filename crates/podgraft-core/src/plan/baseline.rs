@@ -192,10 +192,11 @@ impl OwnWork<'_, '_> {
             })
     }
 
-    /// Everything that has the name of an item which a policy injects: the names that are no expressions.
+    /// Everything that has the name of an item which a policy injects: the names that are no expressions. Of a rule
+    /// without expressions, the items of containers that are equal to its own.
     fn candidates(&self) -> BTreeSet<NodeId> {
         let workload = self.workload;
-        let mut found = BTreeSet::new();
+        let mut found = self.equal_in_containers();
         for &(policy, is_own_work) in &self.given {
             let templates = policy
                 .rules
@@ -222,6 +223,21 @@ impl OwnWork<'_, '_> {
             }
         }
         found
+    }
+
+    /// The items of containers that are equal to one that a rule without expressions injects, whatever containers it
+    /// chooses.
+    fn equal_in_containers(&self) -> BTreeSet<NodeId> {
+        let mut found = OwnItems::of(self.workload);
+        let own = self.given.iter().filter(|(_, is_own_work)| *is_own_work);
+        let rules = own.flat_map(|(policy, _)| &policy.rules);
+        for rule in rules.filter(|rule| rule.template.is_none()) {
+            for container in self.workload.containers() {
+                let (_, policy_items) = rule.inject.items_of_lists();
+                found.lists(container.node, &CONTAINER_LISTS, policy_items);
+            }
+        }
+        found.equal
     }
 
     /// The items of a list of the input whose names an `inject` has in a list of the same key.
