@@ -15,8 +15,9 @@ use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::{RunContext, plan};
+use crate::policy::changed_texts::ChangedText;
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
-use crate::policy::{EnvChange, Policy, Rule};
+use crate::policy::{EnvOp, OnConflict, Policy, Rule};
 use crate::record::restore_order;
 use crate::source::Source;
 use crate::yaml::parse::parse;
@@ -38,6 +39,10 @@ enum DoubtCause {
     ReadsItself,
     /// It joins a text to a variable, label or annotation to which another text is joined with another separator.
     OtherSeparator,
+    /// It changes a variable, label or annotation twice, in different ways.
+    ChangedTwice,
+    /// It selects containers by a variable that the run changes.
+    SelectsByChange,
 }
 
 /// What a second run over the result would do.
@@ -48,6 +53,8 @@ struct SecondRun {
     error: Option<String>,
     /// Whether it gives the same values, perhaps in another order.
     is_same: bool,
+    /// Whether it gives the same values in the same order.
+    is_identical: bool,
 }
 
 impl SecondRun {
@@ -61,7 +68,7 @@ impl SecondRun {
     /// The changes by which it differs from the first run; `None` if the policy injects nothing. Where one policy removes
     /// what another one sets, a second run does both again, with the same result.
     fn further_changes(&self, policy: &Policy) -> Option<Vec<Change>> {
-        let report = report_of(policy, &self.reports)?;
+        let report = report_of(policy, &self.reports).filter(|_| !self.is_identical)?;
         let changes = report.outcome.injections()?.iter();
         let further =
             changes.filter(|change| !change.is_generated() && !self.is_reverted(change, policy));
@@ -113,19 +120,27 @@ impl DocumentTask<'_> {
     /// The policies that a second run may not find done, and that did change the workload.
     fn doubtful(&self, reports: &[PolicyReport]) -> Vec<DoubtfulPolicy<'_>> {
         let policies = self.setting.policies;
-        let texts = JoinedTexts::of(policies);
+        let texts = ChangedTexts::of(policies);
         let has_injected = |policy: &&Policy| {
             report_of(policy, reports).is_some_and(|report| report.outcome.injections().is_some())
         };
         let doubt = |policy| {
             let doubt = |at, cause| DoubtfulPolicy { policy, at, cause };
             let reads_itself = self_reference(policy).map(|at| doubt(at, DoubtCause::ReadsItself));
-            let separator = || Some(doubt(texts.in_policy(policy)?, DoubtCause::OtherSeparator));
+            let separator = || {
+                Some(doubt(
+                    texts.joined_apart(policy)?,
+                    DoubtCause::OtherSeparator,
+                ))
+            };
+            let twice = || Some(doubt(changed_twice(policy)?, DoubtCause::ChangedTwice));
+            let selects = || Some(doubt(texts.selecting(policy)?, DoubtCause::SelectsByChange));
             let reads_others = || {
                 let at = reads_what_is_filled(policy, policies)?;
                 Some(doubt(at, DoubtCause::ReadsItself))
             };
-            reads_itself.or_else(separator).or_else(reads_others)
+            let of_texts = reads_itself.or_else(separator).or_else(twice);
+            of_texts.or_else(selects).or_else(reads_others)
         };
         policies
             .iter()
@@ -166,13 +181,16 @@ impl DocumentTask<'_> {
         if error.is_none() && reports.all(|report| report.outcome.injections().is_none()) {
             return None;
         }
-        let mut wanted = planned.draft.value(&planned.draft.root())?;
+        // Another name in the marker is no change by a policy.
+        let first = unmarked(value.clone());
+        let mut wanted = unmarked(planned.draft.value(&planned.draft.root())?);
+        let is_identical = is_equal(&wanted, &first);
         restore_order(&mut wanted, value);
         Some(SecondRun {
             reports: planned.policies,
             error,
-            // Another name in the marker is no change by a policy.
-            is_same: is_equal(&unmarked(wanted), &unmarked(value.clone())),
+            is_same: is_identical || is_equal(&wanted, &first),
+            is_identical,
         })
     }
 }
@@ -186,46 +204,73 @@ fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r Pol
     reports.find(|report| *report.policy == *policy.identity)
 }
 
-/// What the policies of a run join texts to.
-struct JoinedTexts<'p> {
-    /// The separators that are used for each variable, label and annotation.
+/// The variables, labels and annotations that the policies of a run change.
+struct ChangedTexts<'p> {
+    /// The separators with which texts are joined to each, where there are several texts.
     separators: HashMap<(&'static str, &'p str), HashSet<&'p str>>,
+    /// The variables that are changed, if a policy selects containers by variables.
+    variables: HashSet<&'p str>,
 }
 
-impl<'p> JoinedTexts<'p> {
+impl<'p> ChangedTexts<'p> {
     fn of(policies: &'p [Policy]) -> Self {
-        let mut separators: HashMap<_, HashSet<&str>> = HashMap::new();
-        let texts = policies.iter().flat_map(joined_texts);
+        let texts = policies.iter().flat_map(Policy::changed_texts);
+        let joined = texts.clone().filter(|text| text.op.joins());
         // One text alone has none beside it.
-        let has_several = texts.clone().nth(1).is_some();
-        for (field, change) in texts.filter(|_| has_several) {
-            let used = separators.entry((field, change.name.as_str())).or_default();
-            used.insert(&change.separator);
+        let has_several = joined.clone().nth(1).is_some();
+        let mut separators: HashMap<_, HashSet<&str>> = HashMap::new();
+        for text in joined.filter(|_| has_several) {
+            let used = separators.entry((text.field, &*text.name)).or_default();
+            used.insert(&text.separator);
         }
-        JoinedTexts { separators }
+        let selects = policies
+            .iter()
+            .any(|policy| selecting(policy).next().is_some());
+        let variables = texts.filter(|text| selects && text.field == "env");
+        ChangedTexts {
+            separators,
+            variables: variables.map(|text| &*text.name).collect(),
+        }
     }
 
     /// The first text of a policy beside one with another separator. Where one text ends and the other one begins, a
     /// second run cannot tell.
-    fn in_policy(&self, policy: &Policy) -> Option<Range<usize>> {
-        let is_apart = |(field, change): &(&'static str, &EnvChange)| {
-            let used = self.separators.get(&(*field, change.name.as_str()));
+    fn joined_apart(&self, policy: &Policy) -> Option<Range<usize>> {
+        let mut joined = policy.changed_texts().iter().filter(|text| text.op.joins());
+        let apart = joined.find(|text| {
+            let used = self.separators.get(&(text.field, &*text.name));
             used.is_some_and(|used| used.len() > 1)
-        };
-        let (_, change) = joined_texts(policy).find(is_apart)?;
-        Some(change.item.at.clone())
+        })?;
+        Some(apart.at.clone())
+    }
+
+    /// Where a policy names a changed variable by which it selects containers.
+    fn selecting(&self, policy: &Policy) -> Option<Range<usize>> {
+        let name = selecting(policy).find(|name| self.variables.contains(&***name))?;
+        let at = memmem::find(policy.text.text.as_bytes(), name.as_bytes())?;
+        Some(at..at + name.len())
     }
 }
 
-/// The changes of a policy that join a text, each with the field that it changes.
-fn joined_texts(policy: &Policy) -> impl Iterator<Item = (&'static str, &EnvChange)> + Clone {
-    let injections = policy.rules.iter().map(|rule| &rule.inject);
-    let changes = injections.flat_map(|inject| {
-        let variables = inject.env.iter().map(|change| ("env", change));
-        let texts = inject.text_changes.iter();
-        variables.chain(texts.map(|text| (text.field, &text.change)))
-    });
-    changes.filter(|(_, change)| change.op.joins())
+/// The variables by which a policy selects containers.
+fn selecting(policy: &Policy) -> impl Iterator<Item = &String> {
+    let choices = policy.rules.iter().map(|rule| &rule.containers);
+    choices.flat_map(|choice| choice.with_env.iter().chain(&choice.without_env))
+}
+
+/// The place where a policy changes a variable, label or annotation again, by another operation, or by replacing what it
+/// has set.
+fn changed_twice(policy: &Policy) -> Option<Range<usize>> {
+    let mut earlier: HashMap<(&str, &str), &ChangedText> = HashMap::new();
+    let texts = policy.changed_texts();
+    let again = texts.iter().filter(|_| texts.len() > 1).find(|text| {
+        let Some(first) = earlier.insert((text.field, &text.name), text) else {
+            return false;
+        };
+        let differs = text.op != first.op && !(text.op.joins() && first.op.joins());
+        differs || text.op == EnvOp::Set && text.on_conflict == OnConflict::Replace
+    })?;
+    Some(again.at.clone())
 }
 
 /// `does` is what the policy does to its own result.
@@ -241,6 +286,16 @@ fn not_idempotent(doubt: &DoubtfulPolicy<'_>, at: Range<usize>, does: &str) -> D
             "another text uses a different `separator`, so a second run does not find this one",
             "use the same `separator` for all texts, or use `apply --in-place`, which records the \
              original value",
+        ),
+        DoubtCause::ChangedTwice => (
+            "the policy changes this twice",
+            "set it with `op: SetIfAbsent`, or by one entry with `onConflict: Replace`; with \
+             `apply --in-place`, which records the original value, neither is necessary",
+        ),
+        DoubtCause::SelectsByChange => (
+            "a policy of this run changes the variable that this selects by",
+            "select containers by something that no policy changes, or use `apply --in-place`, \
+             which records the original value",
         ),
     };
     let message = format!(
@@ -290,18 +345,26 @@ fn self_reference(policy: &Policy) -> Option<Range<usize>> {
 /// The place of an expression of a policy that may read a field of the pod or of its containers that a policy of the run
 /// fills.
 fn reads_what_is_filled(policy: &Policy, policies: &[Policy]) -> Option<Range<usize>> {
-    let mut templates = policy
-        .rules
-        .iter()
-        .filter_map(|rule| rule.template.as_ref());
-    let template = templates.next()?;
+    let at = first_expression(policy)?;
     let text = policy.text.text.as_bytes();
     let rules = policies.iter().flat_map(|policy| &policy.rules);
     let mut filled = rules.flat_map(filled_fields);
-    filled
-        .any(|field| reads_field(text, field))
-        .then(|| template.first_expression())
-        .flatten()
+    filled.any(|field| reads_field(text, field)).then_some(at)
+}
+
+/// The place of the first expression of a policy: in what it injects, or else in its conditions.
+fn first_expression(policy: &Policy) -> Option<Range<usize>> {
+    let rules = policy.rules.iter();
+    let of_template = |rule: &Rule| rule.template.as_ref()?.first_expression();
+    let of_rules = rules
+        .clone()
+        .flat_map(|rule| [&rule.match_conditions, &rule.containers.match_conditions]);
+    let mut conditions = [&policy.match_conditions]
+        .into_iter()
+        .chain(of_rules)
+        .flatten();
+    let in_template = rules.clone().find_map(of_template);
+    in_template.or_else(|| Some(conditions.next()?.at.clone()))
 }
 
 /// The fields of the pod spec and of containers into which a rule puts something other than containers.

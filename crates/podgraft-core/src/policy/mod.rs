@@ -1,6 +1,7 @@
 //! Policies: every format is translated to the internal [`Policy`], which is all that later stages know.
 
 pub mod builtin;
+pub(crate) mod changed_texts;
 mod condition_words;
 pub mod conversion;
 pub(crate) mod defaults;
@@ -46,6 +47,7 @@ use crate::change::MetadataOwner;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::Need;
 use crate::source::{Place, Source};
+use changed_texts::ChangedText;
 pub use condition_words::{ConditionWord, ConditionWords};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
@@ -115,6 +117,8 @@ pub struct Policy {
     pub effects: Vec<Diagnostic>,
     /// Changes a whole pod, for behaviour that rules cannot express.
     pub(crate) mutation: Option<Arc<InstrumentationMutation>>,
+    /// The variables, labels and annotations that it changes. Found when it is asked for.
+    pub(crate) changed_texts: OnceLock<Vec<ChangedText>>,
     /// The file of the policy.
     pub text: Arc<PolicyFile>,
 }

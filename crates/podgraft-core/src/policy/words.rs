@@ -60,6 +60,34 @@ impl EnvOp {
     pub fn joins(self) -> bool {
         matches!(self, EnvOp::Append | EnvOp::Prepend | EnvOp::MergeKeys)
     }
+
+    /// The separator if the policy states none: `:` for variables that are search paths, `,` for `MergeKeys`, else a space,
+    /// as in lists of flags.
+    pub(crate) fn default_separator(self, name: &str) -> &'static str {
+        const PATH_LISTS: [&str; 16] = [
+            "CLASSPATH",
+            "CPATH",
+            "GEM_PATH",
+            "GOPATH",
+            "LD_LIBRARY_PATH",
+            "LD_PRELOAD",
+            "LIBRARY_PATH",
+            "MANPATH",
+            "NODE_PATH",
+            "PATH",
+            "PERL5LIB",
+            "PKG_CONFIG_PATH",
+            "PYTHONPATH",
+            "RUBYLIB",
+            "XDG_CONFIG_DIRS",
+            "XDG_DATA_DIRS",
+        ];
+        match self {
+            EnvOp::MergeKeys => ",",
+            _ if PATH_LISTS.contains(&name) => ":",
+            EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Prepend | EnvOp::Remove => " ",
+        }
+    }
 }
 
 /// The lists of containers of a pod.

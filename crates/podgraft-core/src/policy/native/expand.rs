@@ -208,7 +208,7 @@ impl InjectionTemplate {
             let mut texts = self.inject.value.get(map)?.as_object()?.iter();
             let (key, _) =
                 texts.find(|(key, text)| is_evaluated(text) && reads(field, Some(key)))?;
-            Some(self.inject.span(&self.inject.at.key(map).key(key)))
+            Some(self.place_of_entry(map, key))
         })
     }
 
@@ -231,6 +231,16 @@ impl InjectionTemplate {
             field => field,
         });
         lists.chain(fields).collect()
+    }
+
+    /// The place of an item of a list.
+    pub(crate) fn place_of_item(&self, list: &str, index: usize) -> Range<usize> {
+        self.inject.span(&self.inject.at.key(list).index(index))
+    }
+
+    /// The place of an entry of a mapping.
+    pub(crate) fn place_of_entry(&self, mapping: &str, key: &str) -> Range<usize> {
+        self.inject.span(&self.inject.at.key(mapping).key(key))
     }
 
     /// `inject` with its expressions unevaluated.

@@ -211,7 +211,7 @@ impl PolicyReader<'_, '_> {
             separator: entry
                 .separator
                 .clone()
-                .unwrap_or_else(|| default_separator(&entry.var.name, entry.op)),
+                .unwrap_or_else(|| entry.op.default_separator(&entry.var.name).to_owned()),
             position: entry.position.clone(),
         }
     }
@@ -400,33 +400,4 @@ impl PolicyReader<'_, '_> {
         self.report_each(at, check);
         self.items(at)
     }
-}
-
-/// The separator if the policy states none: `:` for variables that are search paths, `,` for `MergeKeys`, else a space,
-/// as in lists of flags.
-fn default_separator(name: &str, op: EnvOp) -> String {
-    const PATH_LISTS: [&str; 16] = [
-        "CLASSPATH",
-        "CPATH",
-        "GEM_PATH",
-        "GOPATH",
-        "LD_LIBRARY_PATH",
-        "LD_PRELOAD",
-        "LIBRARY_PATH",
-        "MANPATH",
-        "NODE_PATH",
-        "PATH",
-        "PERL5LIB",
-        "PKG_CONFIG_PATH",
-        "PYTHONPATH",
-        "RUBYLIB",
-        "XDG_CONFIG_DIRS",
-        "XDG_DATA_DIRS",
-    ];
-    let separator = match op {
-        EnvOp::MergeKeys => ",",
-        _ if PATH_LISTS.contains(&name) => ":",
-        EnvOp::Set | EnvOp::SetIfAbsent | EnvOp::Append | EnvOp::Prepend | EnvOp::Remove => " ",
-    };
-    separator.to_owned()
 }
