@@ -424,15 +424,36 @@ impl<'t> Planner<'_, 't> {
                     change.entry.name, change.container.name
                 );
                 let problem = self.problem(Code::Invalid, message, &change.entry.item);
-                let how = match self.positions_of(list.as_ref(), name).is_empty() {
-                    true => format!("set `{name}` before it"),
-                    false => format!("set a `position` for `{name}` that is before it"),
-                };
+                let how = self.how_to_set_before(change, list.as_ref(), name);
                 let help = format!("{how}, or write `$$({name})` for the literal text");
                 return Err(problem.help(help).into());
             }
         }
         Ok(())
+    }
+
+    /// The advice for a variable that uses another one, which is not set before it.
+    fn how_to_set_before(
+        &self,
+        change: VariableChange<'_>,
+        list: Option<&DraftValue>,
+        used: &str,
+    ) -> String {
+        let name = &change.entry.name;
+        if used == name {
+            return format!("use `op: Append` to keep the value of `{name}`");
+        }
+        let is_new = self.positions_of(list, name).is_empty();
+        let is_placed = !matches!(change.entry.position, Position::First | Position::Last);
+        let found = list.map_or_else(Vec::new, |env| self.draft.items_by(env, "name", used));
+        match found.first() {
+            None => format!("set `{used}` before it"),
+            Some(_) if is_new && is_placed => format!("remove the `position` of `{name}`"),
+            Some((_, part)) if self.draft.origin(part).is_some() => {
+                format!("move `{used}` before it in the manifest")
+            }
+            Some(_) => format!("set a `position` for `{used}` that is before it"),
+        }
     }
 }
 
