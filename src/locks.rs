@@ -174,7 +174,7 @@ impl LockFiles {
             let mut gone: BTreeSet<WorkloadKey> =
                 lock.workloads().filter(is_gone).cloned().collect();
             if !gone.is_empty() {
-                self.keep_moved(index, &mut gone);
+                self.keep_moved(index, &mut gone, files);
                 lock.retain(|key| !gone.contains(key));
             }
         }
@@ -200,14 +200,26 @@ impl LockFiles {
         unless(changed.map(problem).collect(), ())
     }
 
-    /// Takes out of the workloads that are gone those that a marked file may have which is not of this run: they may
-    /// have moved there.
-    fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>) {
+    /// Takes out of the workloads that are gone those that a marked file may have for which this run recorded none of the
+    /// name, because the file or the workload is not part of the run: they may have moved there.
+    fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>, files: &[GraftedFile]) {
+        let is_marked = |text: &[u8]| memmem::find(text, MARKER.as_bytes()).is_some();
+        let mut of_run = HashSet::new();
+        for file in files {
+            let Some((lock, path)) = self.locks.files.get(&file.input.name) else {
+                continue;
+            };
+            of_run.insert(self.files[*lock].folder.join(path));
+            if is_marked(&file.text) {
+                let records = file.report.records.iter();
+                let recorded: HashSet<&str> = records.map(|record| &*record.name).collect();
+                gone.retain(|key| {
+                    recorded.contains(&*key.name) || !may_be_named_in(&file.text, &key.name)
+                });
+            }
+        }
         let home = self.files[index].folder.as_path();
         let top = root_of(home).unwrap_or(home).to_path_buf();
-        let of_run = self.locks.files.values();
-        let of_run = of_run.map(|(lock, file)| self.files[*lock].folder.join(file));
-        let of_run: HashSet<PathBuf> = of_run.collect();
         // Also what a run passes over, such as templates and hidden folders.
         let is_git = |entry: &DirEntry| entry.file_name() == ".git";
         let found = WalkDir::new(top)
@@ -216,7 +228,7 @@ impl LockFiles {
         let others = found.filter_map(|entry| Some(entry.ok()?.into_path()));
         let others = others.filter(|path| is_manifest_name(path) && !of_run.contains(path));
         for text in others.filter_map(|path| fs::read(path).ok()) {
-            if memmem::find(&text, MARKER.as_bytes()).is_some() {
+            if is_marked(&text) {
                 gone.retain(|key| !may_be_named_in(&text, &key.name));
             }
         }

@@ -386,3 +386,34 @@ fn a_copy_of_an_environment_whose_record_differs_from_that_of_another_is_refused
     let output = place.run(&["apply", "-i", "-p", "policy.yaml", "apps"]);
     assert_refused(&output, "bad-record");
 }
+
+/// The workloads `one` and `two` move apart while a run looks at others only.
+#[test]
+fn what_moved_keeps_its_own_in_a_run_over_other_workloads() {
+    let [one, two] = ["one", "two"].map(|name| workload(name, &format!("own-{name}")));
+    let runs: [&[&str]; 3] = [
+        &["apply -i -p policy.yaml --workload deploy/other apps"],
+        &["undo -i --workload deploy/other apps"],
+        &[
+            "apply -i -p policy.yaml --shard 1/3 apps",
+            "apply -i -p policy.yaml --shard 2/3 apps",
+            "apply -i -p policy.yaml --shard 3/3 apps",
+        ],
+    ];
+    for run in runs {
+        let both = format!("{one}---\n{two}");
+        let place = repository(&[("f.yaml", both), ("g.yaml", workload("other", "own"))]);
+        let apply = ["apply", "-q", "-i", "-p", "policy.yaml", "apps"];
+        succeeded(&place, &apply);
+        let text = place.read("apps/f.yaml");
+        let (first, second) = text.split_once("---\n").expect("there are two");
+        place.write("apps/f.yaml", first);
+        place.write("apps/h.yaml", second);
+        for args in run {
+            succeeded(&place, &args.split(' ').collect::<Vec<_>>());
+        }
+        succeeded(&place, &["undo", "-q", "-i", "apps"]);
+        assert_eq!(place.read("apps/f.yaml"), one, "{run:?}");
+        assert_eq!(place.read("apps/h.yaml"), two, "{run:?}");
+    }
+}
