@@ -286,3 +286,32 @@ fn lines_of_two_branches_that_say_together_what_is_there_are_not_out_of_date() {
     let findings = stdout_of(&place.run(&["check", "-p", "policies", "apps"]));
     assert!(!findings.contains("out-of-date"), "{findings}");
 }
+
+#[test]
+fn a_policy_whose_lines_a_merge_lost_is_recorded_again_beside_another() {
+    for lost in ["agent", "other"] {
+        let place = Place::new();
+        git(&place, &["init", "-q", "-b", "main"]);
+        place.write(FILE, MANIFEST);
+        write_policy(&place, "name: agent", SECOND);
+        let inject = "env: [{name: OPTIONS, op: Append, value: -Dother}], podLabels: {other: '1'}";
+        write_second_policy(&place, "other", inject);
+        apply(&place);
+        let lock = place.read("podgraft.lock");
+        let name = format!("\"{lost}\"");
+        let lines = lock.lines().filter(|line| !line.contains(&name));
+        let rest: Vec<&str> = lines.collect();
+        assert!(rest.len() + 2 < lock.lines().count(), "{lock}");
+        place.write("podgraft.lock", rest.join("\n") + "\n");
+        apply(&place);
+        let output = succeeded(&place, &["undo", "-i", "apps"]);
+        assert!(stderr_of(&output).contains("removed agent"), "{lost}");
+        let text = place.read(FILE);
+        // What a policy removed is in its line alone.
+        let expected = match lost {
+            "agent" => MANIFEST.replace("        - name: DEBUG\n          value: \"1\"\n", ""),
+            _ => MANIFEST.to_owned(),
+        };
+        assert_eq!(text, expected, "{lost}");
+    }
+}

@@ -27,7 +27,8 @@ use super::document::ParsedDocument;
 
 impl<'t> ParsedDocument<'t> {
     /// Adds a record to each workload without one, for the given policies that find everything in place. `adopt`
-    /// considers all given policies, other runs those that the marker names.
+    /// considers all given policies, other runs those that the marker names. Another run also adds those that the record
+    /// of a workload has lost, as in a merge.
     pub(super) fn adopt_unrecorded(
         &self,
         found: &[DocumentContent],
@@ -38,15 +39,42 @@ impl<'t> ParsedDocument<'t> {
         if !may_adopt || !(options.adopt || self.is_marked()) || !self.has_records() {
             return;
         }
+        let positions = indices_of(recorded.iter().map(|recorded_object| recorded_object.node));
         for object in found.iter().filter_map(DocumentContent::as_object) {
-            if recorded
-                .iter()
-                .all(|recorded_object| recorded_object.node != object.node)
-            {
-                recorded.extend(self.adopted_object(object));
+            match positions.get(&object.node) {
+                None => recorded.extend(self.adopted_object(object)),
+                Some(_) if options.adopt => {}
+                Some(&at) => self.adopt_missing(object, &mut recorded[at]),
             }
         }
         recorded.sort_by_key(|recorded_object| self.tree.span(recorded_object.node).start);
+    }
+
+    /// Adds the policies of the marker that the record of an object does not have, if they find everything in place.
+    fn adopt_missing(&self, object: &Object, recorded_object: &mut RecordedObject<'_>) {
+        let marked = self.tree.string(recorded_object.at);
+        let record = &mut recorded_object.record;
+        let is_missing = |policy: &str, record: &Record| {
+            let mut known = record.policies.iter().map(|known| &*known.policy);
+            self.is_given(policy) && known.all(|known| known != policy)
+        };
+        let mut marked = marked.into_iter().flat_map(marked_policies);
+        if recorded_object.is_annotated || !marked.any(|policy| is_missing(policy, record)) {
+            return;
+        }
+        let Some(workload) = self
+            .read_workload(object)
+            .filter(|workload| self.is_wanted(workload))
+        else {
+            return;
+        };
+        let mut policies = self.adopted_policies(&workload);
+        policies.retain(|policy_record| is_missing(&policy_record.policy, record));
+        let names = policies
+            .iter()
+            .map(|policy_record| policy_record.policy.clone());
+        recorded_object.adopted = names.collect();
+        record.policies.append(&mut policies);
     }
 
     /// Returns a record for an object that has none. `None` if no policy can be adopted.
@@ -132,7 +160,9 @@ impl<'t> ParsedDocument<'t> {
             return false;
         }
         let adopted = std::mem::take(&mut recorded_object.adopted);
-        let planned = self.planned_again(recorded_object, base, Some(adopted.clone()));
+        let policies = recorded_object.record.policies.iter();
+        let names = policies.map(|policy_record| policy_record.policy.clone());
+        let planned = self.planned_again(recorded_object, base, Some(names.collect()));
         let target = planned.draft.value(&planned.draft.root());
         let is_same = target.is_some_and(|mut target| {
             restore_order(&mut target, recorded_object.value.whole());
