@@ -15,9 +15,8 @@ use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::{RunContext, plan};
-use crate::policy::changed_texts::ChangedText;
 use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
-use crate::policy::{EnvOp, OnConflict, Policy, Rule};
+use crate::policy::{Policy, Rule};
 use crate::record::restore_order;
 use crate::source::Source;
 use crate::yaml::parse::parse;
@@ -120,7 +119,7 @@ impl DocumentTask<'_> {
     /// The policies that a second run may not find done, and that did change the workload.
     fn doubtful(&self, reports: &[PolicyReport]) -> Vec<DoubtfulPolicy<'_>> {
         let policies = self.setting.policies;
-        let texts = ChangedTexts::of(policies);
+        let texts = RunTexts::of(policies);
         let has_injected = |policy: &&Policy| {
             report_of(policy, reports).is_some_and(|report| report.outcome.injections().is_some())
         };
@@ -133,7 +132,10 @@ impl DocumentTask<'_> {
                     DoubtCause::OtherSeparator,
                 ))
             };
-            let twice = || Some(doubt(changed_twice(policy)?, DoubtCause::ChangedTwice));
+            let twice = || {
+                let at = policy.changed_texts().again.clone()?;
+                Some(doubt(at, DoubtCause::ChangedTwice))
+            };
             let selects = || Some(doubt(texts.selecting(policy)?, DoubtCause::SelectsByChange));
             let reads_others = || {
                 let at = reads_what_is_filled(policy, policies)?;
@@ -205,16 +207,18 @@ fn report_of<'r>(policy: &Policy, reports: &'r [PolicyReport]) -> Option<&'r Pol
 }
 
 /// The variables, labels and annotations that the policies of a run change.
-struct ChangedTexts<'p> {
+struct RunTexts<'p> {
     /// The separators with which texts are joined to each, where there are several texts.
     separators: HashMap<(&'static str, &'p str), HashSet<&'p str>>,
     /// The variables that are changed, if a policy selects containers by variables.
     variables: HashSet<&'p str>,
 }
 
-impl<'p> ChangedTexts<'p> {
+impl<'p> RunTexts<'p> {
     fn of(policies: &'p [Policy]) -> Self {
-        let texts = policies.iter().flat_map(Policy::changed_texts);
+        let texts = policies
+            .iter()
+            .flat_map(|policy| &policy.changed_texts().all);
         let joined = texts.clone().filter(|text| text.op.joins());
         // One text alone has none beside it.
         let has_several = joined.clone().nth(1).is_some();
@@ -227,7 +231,7 @@ impl<'p> ChangedTexts<'p> {
             .iter()
             .any(|policy| selecting(policy).next().is_some());
         let variables = texts.filter(|text| selects && text.field == "env");
-        ChangedTexts {
+        RunTexts {
             separators,
             variables: variables.map(|text| &*text.name).collect(),
         }
@@ -236,8 +240,8 @@ impl<'p> ChangedTexts<'p> {
     /// The first text of a policy beside one with another separator. Where one text ends and the other one begins, a
     /// second run cannot tell.
     fn joined_apart(&self, policy: &Policy) -> Option<Range<usize>> {
-        let mut joined = policy.changed_texts().iter().filter(|text| text.op.joins());
-        let apart = joined.find(|text| {
+        let texts = policy.changed_texts().all.iter();
+        let apart = texts.filter(|text| text.op.joins()).find(|text| {
             let used = self.separators.get(&(text.field, &*text.name));
             used.is_some_and(|used| used.len() > 1)
         })?;
@@ -256,21 +260,6 @@ impl<'p> ChangedTexts<'p> {
 fn selecting(policy: &Policy) -> impl Iterator<Item = &String> {
     let choices = policy.rules.iter().map(|rule| &rule.containers);
     choices.flat_map(|choice| choice.with_env.iter().chain(&choice.without_env))
-}
-
-/// The place where a policy changes a variable, label or annotation again, by another operation, or by replacing what it
-/// has set.
-fn changed_twice(policy: &Policy) -> Option<Range<usize>> {
-    let mut earlier: HashMap<(&str, &str), &ChangedText> = HashMap::new();
-    let texts = policy.changed_texts();
-    let again = texts.iter().filter(|_| texts.len() > 1).find(|text| {
-        let Some(first) = earlier.insert((text.field, &text.name), text) else {
-            return false;
-        };
-        let differs = text.op != first.op && !(text.op.joins() && first.op.joins());
-        differs || text.op == EnvOp::Set && text.on_conflict == OnConflict::Replace
-    })?;
-    Some(again.at.clone())
 }
 
 /// `does` is what the policy does to its own result.

@@ -1,5 +1,6 @@
 //! Lists the variables, labels and annotations that a policy changes, as it is written: for all workloads the same.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -29,17 +30,40 @@ pub(crate) struct ChangedText {
     pub at: Range<usize>,
 }
 
-impl Policy {
+/// What a policy changes.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangedTexts {
     /// The changes of all rules in order, without those whose names are expressions.
-    pub(crate) fn changed_texts(&self) -> &[ChangedText] {
+    pub all: Vec<ChangedText>,
+    /// The place of the first that changes one again, by another operation, or by replacing what was set.
+    pub again: Option<Range<usize>>,
+}
+
+impl Policy {
+    /// The variables, labels and annotations that the policy changes.
+    pub(crate) fn changed_texts(&self) -> &ChangedTexts {
         self.changed_texts.get_or_init(|| {
             let texts = self.rules.iter().flat_map(|rule| match &rule.template {
                 Some(template) => of_template(rule, template),
                 None => of_injection(rule, &rule.inject),
             });
-            texts.collect()
+            let all: Vec<ChangedText> = texts.collect();
+            let again = changed_again(&all);
+            ChangedTexts { all, again }
         })
     }
+}
+
+fn changed_again(texts: &[ChangedText]) -> Option<Range<usize>> {
+    let mut earlier: HashMap<(&str, &str), &ChangedText> = HashMap::new();
+    let again = texts.iter().find(|text| {
+        let Some(first) = earlier.insert((text.field, &text.name), text) else {
+            return false;
+        };
+        let differs = text.op != first.op && !(text.op.joins() && first.op.joins());
+        differs || text.op == EnvOp::Set && text.on_conflict == OnConflict::Replace
+    })?;
+    Some(again.at.clone())
 }
 
 fn of_injection(rule: &Rule, inject: &Injection) -> Vec<ChangedText> {

@@ -47,7 +47,7 @@ use crate::change::MetadataOwner;
 use crate::diagnostic::Diagnostic;
 use crate::outcome::needs::Need;
 use crate::source::{Place, Source};
-use changed_texts::ChangedText;
+use changed_texts::ChangedTexts;
 pub use condition_words::{ConditionWord, ConditionWords};
 use expression::{Expression, ObjectKinds, PolicyVariable};
 pub use generate::{ChecksumAnnotation, ChecksumKey, GenerateEntry};
@@ -118,7 +118,7 @@ pub struct Policy {
     /// Changes a whole pod, for behaviour that rules cannot express.
     pub(crate) mutation: Option<Arc<InstrumentationMutation>>,
     /// The variables, labels and annotations that it changes. Found when it is asked for.
-    pub(crate) changed_texts: OnceLock<Vec<ChangedText>>,
+    pub(crate) changed_texts: OnceLock<ChangedTexts>,
     /// The file of the policy.
     pub text: Arc<PolicyFile>,
 }
