@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use memchr::memmem;
 use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic, unless};
+use podgraft_core::options::WorkloadPattern;
 use podgraft_core::outcome::{Outcome, WorkloadReport};
 use podgraft_core::ownership::{RecordedWorkload, WorkloadKey};
 use podgraft_core::record::lock::{
@@ -153,11 +154,15 @@ impl LockFiles {
         found
     }
 
-    /// The lock files that the run changes.
+    /// The lock files that the run changes. `selection` has the patterns of `--workload`.
     ///
     /// # Errors
     /// For workloads of one name in one file whose records differ: a lock file has one for them all.
-    pub fn changed_locks(&self, files: &[GraftedFile]) -> Diagnosed<Vec<NewLock>> {
+    pub fn changed_locks(
+        &self,
+        files: &[GraftedFile],
+        selection: &[WorkloadPattern],
+    ) -> Diagnosed<Vec<NewLock>> {
         unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
         let of_run = files.iter().map(|file| {
@@ -175,6 +180,9 @@ impl LockFiles {
                 lock.workloads().filter(is_gone).cloned().collect();
             if !gone.is_empty() {
                 self.keep_moved(index, &mut gone, files);
+                if !selection.is_empty() {
+                    keep_unselected(&mut gone, files);
+                }
                 lock.retain(|key| !gone.contains(key));
             }
         }
@@ -200,26 +208,16 @@ impl LockFiles {
         unless(changed.map(problem).collect(), ())
     }
 
-    /// Takes out of the workloads that are gone those that a marked file may have for which this run recorded none of the
-    /// name, because the file or the workload is not part of the run: they may have moved there.
+    /// Takes out of the workloads that are gone those that a marked file may have which this run did not look into: they
+    /// may have moved there.
     fn keep_moved(&self, index: usize, gone: &mut BTreeSet<WorkloadKey>, files: &[GraftedFile]) {
-        let is_marked = |text: &[u8]| memmem::find(text, MARKER.as_bytes()).is_some();
-        let mut of_run = HashSet::new();
-        for file in files {
-            let Some((lock, path)) = self.locks.files.get(&file.input.name) else {
-                continue;
-            };
-            of_run.insert(self.files[*lock].folder.join(path));
-            if is_marked(&file.text) {
-                let records = file.report.records.iter();
-                let recorded: HashSet<&str> = records.map(|record| &*record.name).collect();
-                gone.retain(|key| {
-                    recorded.contains(&*key.name) || !may_be_named_in(&file.text, &key.name)
-                });
-            }
-        }
         let home = self.files[index].folder.as_path();
         let top = root_of(home).unwrap_or(home).to_path_buf();
+        let of_run = files.iter().filter_map(|file| {
+            let (lock, path) = self.locks.files.get(&file.input.name)?;
+            Some(self.files[*lock].folder.join(path))
+        });
+        let of_run: HashSet<PathBuf> = of_run.collect();
         // Also what a run passes over, such as templates and hidden folders.
         let is_git = |entry: &DirEntry| entry.file_name() == ".git";
         let found = WalkDir::new(top)
@@ -233,6 +231,19 @@ impl LockFiles {
             }
         }
     }
+}
+
+/// Takes out of the workloads that are gone those that a marked file may have and that were not selected there.
+fn keep_unselected(gone: &mut BTreeSet<WorkloadKey>, files: &[GraftedFile]) {
+    for file in files.iter().filter(|file| is_marked(&file.text)) {
+        let records = file.report.records.iter();
+        let recorded: HashSet<&str> = records.map(|record| &*record.name).collect();
+        gone.retain(|key| recorded.contains(&*key.name) || !may_be_named_in(&file.text, &key.name));
+    }
+}
+
+fn is_marked(text: &[u8]) -> bool {
+    memmem::find(text, MARKER.as_bytes()).is_some()
 }
 
 /// The policies whose items are in marked workloads of a file that have no record.

@@ -51,7 +51,7 @@ pub fn write_result(
     match target.output_dir {
         Some(folder) => write_tree(folder, grafted)?,
         None if target.in_place => {
-            let locks = grafted.lock_files.changed_locks(files)?;
+            let locks = grafted.changed_locks()?;
             write_in_place(files, &grafted.lock_files, &locks)?;
             if files.iter().all(|file| file.report.edits.is_empty()) {
                 return Ok(locks.into_iter().map(|lock| lock.path).collect());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use podgraft_core::config::require;
-use podgraft_core::diagnostic::{Code, Diagnostic};
+use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 use podgraft_core::options::WorkloadPattern;
 use podgraft_core::outcome::{Outcome, PolicyReport, ReportedFile};
 use podgraft_core::record::lock::Lock;
@@ -109,6 +109,15 @@ impl GraftOutcome {
         workloads.flat_map(|workload| &workload.policies)
     }
 
+    /// The lock files that the run changes.
+    ///
+    /// # Errors
+    /// See [`LockFiles::changed_locks`].
+    pub fn changed_locks(&self) -> Diagnosed<Vec<NewLock>> {
+        let selection = &self.run.manifests.workloads;
+        self.lock_files.changed_locks(&self.files, selection)
+    }
+
     /// Warnings about lock files that do not say what the manifests have, where these are up to date: a patch of
     /// `podgraft diff` was applied, or a merge lost lines. What they say beyond it, and their form, does no harm. A run
     /// over a part of the workloads or policies tells nothing.
@@ -117,7 +126,7 @@ impl GraftOutcome {
         if !self.is_whole() || self.files.iter().any(is_changed) {
             return Vec::new();
         }
-        let changed = self.lock_files.changed_locks(&self.files);
+        let changed = self.changed_locks();
         let changed = changed.unwrap_or_default();
         let is_behind = |lock: &&NewLock| {
             let versions = Lock::read(&lock.old).ok().zip(Lock::read(&lock.new).ok());
