@@ -59,7 +59,7 @@ impl<'r> Recorded<'r> {
         let filled = self
             .effects()
             .flat_map(|effects| effects.made.iter().chain(effects.filled.keys()))
-            .filter(|path| path.ends_with("/resources"))
+            .filter(|path| path.ends_with("/resources") && !self.has_limits_of_others(path))
             .map(String::as_str);
         let limits = self.effects().flat_map(Effects::changed_paths);
         let limits = limits.filter_map(|path| {
@@ -70,6 +70,18 @@ impl<'r> Recorded<'r> {
         });
         let in_items = limits.filter(|path| self.is_in_item(path));
         filled.chain(in_items).map(str::to_owned).collect()
+    }
+
+    /// Whether policies only added to the `limits` of some `resources`, which stay without their limits, even if empty.
+    fn has_limits_of_others(&self, resources: &str) -> bool {
+        let limits = below(resources, "limits");
+        let is_below = |path: &String| {
+            path.strip_prefix(&limits)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.effects()
+            .any(|effects| effects.added.keys().any(is_below))
+            && !self.effects().any(|effects| effects.made.contains(&limits))
     }
 
     /// Takes out each request that equals a limit of a policy.
