@@ -28,6 +28,7 @@ pub use path::{RecordPaths, identities};
 pub use recorded_value::RecordedValue;
 pub(crate) use recorded_value::{has_twin_containers, is_empty};
 
+use crate::ownership::marked_policies;
 pub use crate::ownership::{
     Effects, JoinedText, MARKER, PolicyRecord, RECORD, Record, RemovedValue, ReplacedValue,
     TextDifference, TextDifferences,
@@ -91,9 +92,9 @@ impl Record {
 
     /// Returns why no run can have written it.
     fn defect(&self) -> Option<String> {
-        // The marker lists the names of the policies, separated by commas.
-        let mut names = self.policies.iter().map(|policy| &policy.policy);
-        let name = names.find(|name| name.is_empty() || name.contains(','));
+        // The marker lists the names of the policies, separated by commas, perhaps with blanks.
+        let mut names = self.policies.iter().map(|policy| &*policy.policy);
+        let name = names.find(|name| !marked_policies(name).eq([*name]));
         let name = name.map(|name| format!("`{name}` is no name of a policy"));
         name.or_else(|| self.beyond_documents())
     }
