@@ -59,7 +59,7 @@ impl<'r> Recorded<'r> {
         let filled = self
             .effects()
             .flat_map(|effects| effects.made.iter().chain(effects.filled.keys()))
-            .filter(|path| path.ends_with("/resources") && !self.has_limits_of_others(path))
+            .filter(|path| path.ends_with("/resources"))
             .map(String::as_str);
         let limits = self.effects().flat_map(Effects::changed_paths);
         let limits = limits.filter_map(|path| {
@@ -72,19 +72,8 @@ impl<'r> Recorded<'r> {
         filled.chain(in_items).map(str::to_owned).collect()
     }
 
-    /// Whether policies only added to the `limits` of some `resources`, which stay without their limits, even if empty.
-    fn has_limits_of_others(&self, resources: &str) -> bool {
-        let limits = below(resources, "limits");
-        let is_below = |path: &String| {
-            path.strip_prefix(&limits)
-                .is_some_and(|rest| rest.starts_with('/'))
-        };
-        self.effects()
-            .any(|effects| effects.added.keys().any(is_below))
-            && !self.effects().any(|effects| effects.made.contains(&limits))
-    }
-
-    /// Takes out each request that equals a limit of a policy.
+    /// Takes out each request that equals a limit of a policy. Where something else stays in the `resources`, all requests
+    /// stay, because the next record no longer says that a policy made the `resources`.
     fn take_out_copied_requests(
         &self,
         resources: &str,
@@ -104,11 +93,19 @@ impl<'r> Recorded<'r> {
                 && (self.changes(&limit) || self.changes(&limits))
                 && !self.changes(&below(&requests, name))
         };
-        let copied = quantities
+        let (copied, others): (Vec<_>, Vec<_>) = quantities
             .iter()
-            .filter(|(name, quantity)| is_copied(name, quantity));
-        let copied: Vec<String> = copied.map(|(name, _)| below(&requests, name)).collect();
+            .partition(|(name, quantity)| is_copied(name, quantity));
+        let is_ours = |holder: &str, name: &str| self.changes(&below(holder, name));
+        let stays = !self.is_in_item(resources)
+            && (others.iter().any(|(name, _)| !is_ours(&requests, name))
+                || self.keeps_limits(&limits, draft));
+        let copied: Vec<String> = copied
+            .iter()
+            .map(|(name, _)| below(&requests, name))
+            .collect();
         let gone = match copied.len() == quantities.len() {
+            _ if stays => Vec::new(),
             true => vec![requests],
             false => copied,
         };
@@ -116,6 +113,18 @@ impl<'r> Recorded<'r> {
             self.paths.remove(draft, &path)?;
         }
         Ok(())
+    }
+
+    /// Whether something of a mapping of limits stays without what policies changed, even if it is empty.
+    fn keeps_limits(&self, limits: &str, draft: &Draft<'_>) -> bool {
+        if self.changes(limits) {
+            return false;
+        }
+        let is_made = self.effects().any(|effects| effects.made.contains(limits));
+        let value = self.paths.value(draft, limits);
+        let fields = value.as_ref().and_then(Value::as_object);
+        let mut names = fields.into_iter().flat_map(|fields| fields.keys());
+        !is_made || names.any(|name| !self.changes(&below(limits, name)))
     }
 
     /// The containers of policies whose image another policy replaced.
