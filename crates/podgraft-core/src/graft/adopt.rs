@@ -52,24 +52,23 @@ impl<'t> ParsedDocument<'t> {
 
     /// Adds the policies of the marker that the record of an object does not have, if they find everything in place.
     fn adopt_missing(&self, object: &Object, recorded_object: &mut RecordedObject<'_>) {
-        let marked = self.tree.string(recorded_object.at);
-        let record = &mut recorded_object.record;
-        let is_missing = |policy: &str, record: &Record| {
-            let mut known = record.policies.iter().map(|known| &*known.policy);
-            self.is_given(policy) && known.all(|known| known != policy)
-        };
-        let mut marked = marked.into_iter().flat_map(marked_policies);
-        if recorded_object.is_annotated || !marked.any(|policy| is_missing(policy, record)) {
+        if recorded_object.is_annotated {
             return;
         }
-        let Some(workload) = self
-            .read_workload(object)
-            .filter(|workload| self.is_wanted(workload))
-        else {
+        let record = &mut recorded_object.record;
+        let is_recorded = |policy: &str| record.policies.iter().any(|known| known.policy == policy);
+        let marker = self.tree.string(recorded_object.at).unwrap_or_default();
+        let mut missing: Vec<&str> = marked_policies(marker).collect();
+        missing.retain(|policy| !is_recorded(policy) && self.is_given(policy));
+        if missing.is_empty() {
+            return;
+        }
+        let workload = self.read_workload(object);
+        let Some(workload) = workload.filter(|workload| self.is_wanted(workload)) else {
             return;
         };
         let mut policies = self.adopted_policies(&workload);
-        policies.retain(|policy_record| is_missing(&policy_record.policy, record));
+        policies.retain(|policy_record| missing.contains(&&*policy_record.policy));
         let names = policies
             .iter()
             .map(|policy_record| policy_record.policy.clone());

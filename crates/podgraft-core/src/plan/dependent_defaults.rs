@@ -96,18 +96,18 @@ impl<'r> Recorded<'r> {
         let (copied, others): (Vec<_>, Vec<_>) = quantities
             .iter()
             .partition(|(name, quantity)| is_copied(name, quantity));
-        let is_ours = |holder: &str, name: &str| self.changes(&below(holder, name));
-        let stays = !self.is_in_item(resources)
-            && (others.iter().any(|(name, _)| !is_ours(&requests, name))
-                || self.keeps_limits(&limits, draft));
-        let copied: Vec<String> = copied
+        let has_others = others
             .iter()
-            .map(|(name, _)| below(&requests, name))
-            .collect();
-        let gone = match copied.len() == quantities.len() {
-            _ if stays => Vec::new(),
+            .any(|(name, _)| !self.changes(&below(&requests, name)));
+        if !self.is_in_item(resources) && (has_others || self.keeps_limits(&limits, draft)) {
+            return Ok(());
+        }
+        let gone = match others.is_empty() {
             true => vec![requests],
-            false => copied,
+            false => copied
+                .iter()
+                .map(|(name, _)| below(&requests, name))
+                .collect(),
         };
         for path in gone {
             self.paths.remove(draft, &path)?;
