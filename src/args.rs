@@ -35,7 +35,7 @@ pub use review::{
 
 /// Puts agents, sidecars and settings into Kubernetes manifests before any cluster sees them.
 #[derive(Debug, Parser)]
-#[command(name = "podgraft", version, about, after_help = include_str!("args/examples/podgraft.txt"), max_term_width = 110)]
+#[command(name = "podgraft", version, about, after_help = include_str!("args/examples/podgraft.txt"))]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     /// What to do.
