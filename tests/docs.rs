@@ -1,7 +1,8 @@
 //! The pages of `docs` tell the truth: their examples run, and say what the pages show.
 //!
-//! A fenced block with a file name (`yaml orders.yaml`) is a file; a `console` block of a page with such files holds
-//! commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for lines that are left out.
+//! A fenced block with a file name (`yaml orders.yaml`) is a file; a `console` block of a page with such files, or with
+//! the help of a command, holds commands behind `$`, each with what it prints on stdout and stderr; `[...]` stands for
+//! lines that are left out.
 //! `BLESS=1 cargo test --test integration docs::` writes what the commands print into the pages, for you to review.
 
 use podgraft_core::policy::builtin::{BUILTINS, Group};
@@ -98,6 +99,13 @@ fn commands(body: &str) -> Vec<(String, String)> {
     commands
 }
 
+/// Whether a console block shows the help of a command, which needs no files.
+fn is_help(body: &str) -> bool {
+    body.lines()
+        .next()
+        .is_some_and(|line| line.starts_with("$ podgraft") && line.ends_with("--help"))
+}
+
 /// Whether all lines stand in what was printed, in order and without a gap but where one is marked.
 fn shows(shown: &str, printed: &str) -> bool {
     let mut rest = printed;
@@ -129,7 +137,7 @@ fn run_page(path: &Path, problems: &mut Vec<String>) -> String {
         if let Some(name) = file_name(&info) {
             fs::write(folder.path().join(name), &body).expect("the folder is writable");
             has_files = true;
-        } else if info == "console" && has_files {
+        } else if info == "console" && (has_files || is_help(&body)) {
             shown.clear();
             for (command, expected) in commands(&body) {
                 let printed = run(&command, folder.path());
@@ -162,6 +170,30 @@ fn examples_print_what_the_pages_show() {
         "{}",
         problems.join("\n")
     );
+}
+
+#[test]
+fn the_page_on_commands_has_each_of_them() {
+    let page = fs::read_to_string("docs/commands.md").expect("the page is there");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut groups = vec!["podgraft".to_owned()];
+    let mut found = 0;
+    while let Some(group) = groups.pop() {
+        let help = run(&format!("{group} --help"), folder.path());
+        let Some((_, listed)) = help.split_once("\nCommands:\n") else {
+            assert!(page.contains(&format!("\n$ {group} --help\n")), "{group}");
+            found += 1;
+            continue;
+        };
+        let names = listed.lines().take_while(|line| !line.is_empty());
+        let names = names.filter_map(|line| line.split_whitespace().next());
+        groups.extend(
+            names
+                .filter(|name| *name != "help")
+                .map(|name| format!("{group} {name}")),
+        );
+    }
+    assert!(found > 20, "only {found} commands were found");
 }
 
 #[test]
