@@ -171,6 +171,27 @@ fn what_contradicts_itself_never_matches() {
 }
 
 #[test]
+fn containers_that_are_listed_and_excluded_never_match() {
+    let policy = |containers: &str| {
+        format!("  containers: {{{containers}}}\n  inject: {{env: [{{name: A, value: x}}]}}\n")
+    };
+    for containers in [
+        "names: [app, web], excludeNames: [web, app]",
+        "images: ['*/java:*'], excludeImages: ['*']",
+        "withEnv: [A, B], withoutEnv: [B]",
+    ] {
+        assert_found("never-matches", &policy(containers));
+    }
+    for fine in [
+        "names: [app, web], excludeNames: [web]",
+        "images: ['*'], excludeImages: ['*/java:*']",
+        "withEnv: [A], withoutEnv: [B]",
+    ] {
+        assert_eq!(lint(&policy(fine)), (vec![], Some(0)), "{fine}");
+    }
+}
+
+#[test]
 fn a_rule_behind_one_with_a_condition_can_match() {
     for (of_workload, of_containers) in [
         ("namespaceSelector: {matchLabels: {a: b}}", ""),

@@ -191,12 +191,28 @@ fn constant(
 }
 
 fn in_containers(choice: &ContainerChoice) -> Option<String> {
-    let are_excluded = choice.names.iter().all(|name| {
-        let mut excluded = choice.exclude_names.iter().map(GlobMatcher::glob);
-        excluded.any(|excluded| excluded == name.glob() || excluded.glob() == "*")
-    });
-    (!choice.names.is_empty() && are_excluded)
-        .then(|| "all containers that it lists are excluded".to_owned())
+    let pairs = [
+        (&choice.names, &choice.exclude_names),
+        (&choice.images, &choice.exclude_images),
+    ];
+    if pairs
+        .iter()
+        .any(|(globs, excluded)| covers(excluded, globs))
+    {
+        return Some("all containers that it lists are excluded".to_owned());
+    }
+    let mut required = choice.with_env.iter();
+    let name = required.find(|name| choice.without_env.contains(name))?;
+    Some(format!("`withEnv` and `withoutEnv` both list `{name}`"))
+}
+
+/// Whether each of some globs is excluded.
+fn covers(excluded: &[GlobMatcher], globs: &[GlobMatcher]) -> bool {
+    let is_excluded = |glob: &GlobMatcher| {
+        let mut excluded = excluded.iter().map(GlobMatcher::glob);
+        excluded.any(|excluded| excluded == glob.glob() || excluded.glob() == "*")
+    };
+    !globs.is_empty() && globs.iter().all(is_excluded)
 }
 
 /// With `applyRules: One`, a rule after one that matches everything gets no container.
