@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
+use podgraft_core::graft::companions::WrittenObjects;
+use podgraft_core::graft::verify_undo::prune_proven;
 use podgraft_core::graft::{Options, RunContext, graft_on_threads, run_notes};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
@@ -214,7 +216,16 @@ fn graft_all(texts: &[InputBytes], run: RunContext<'_>) -> (TestRun, Vec<Diagnos
     let graft =
         |(input, text): &InputBytes| graft_on_threads(NonZeroUsize::MIN, &input.name, text, run);
     let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
-    let mut problems = Vec::new();
+    let mut written_objects = WrittenObjects::default();
+    for report in &mut reports {
+        written_objects.write_companions(report);
+    }
+    let files = texts.iter().zip(&mut reports);
+    let files =
+        files.map(|((input, text), report)| (Arc::clone(&input.name), text.as_slice(), report));
+    let mut files: Vec<_> = files.collect();
+    let unproven = prune_proven(&mut files, run.options, run.inventory.locks());
+    let mut problems = Vec::from_iter(unproven);
     for report in &mut reports {
         problems.append(&mut report.diagnostics);
     }

@@ -118,6 +118,26 @@ fn everything_as_expected_passes() {
 }
 
 #[test]
+fn the_output_has_the_generated_objects_as_apply_prints_them() {
+    let folder = folder("  expect: {output: expected.yaml}\n");
+    let resource = "{apiVersion: v1, kind: ConfigMap, metadata: {name: agent}, data: {level: low}}";
+    let policy = format!("{POLICY}  generate: [{{resource: {resource}}}]\n");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("the folder is writable")
+    };
+    write("policy.yaml", &policy);
+    write("input.yaml", INPUT);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+    let command = command.current_dir(folder.path());
+    let command = command.args(["apply", "-q", "-p", "policy.yaml", "input.yaml"]);
+    let applied = stdout_of(&command.output().expect("the program runs"));
+    assert_eq!(applied.matches("kind: ConfigMap").count(), 1, "{applied}");
+    write("expected.yaml", &applied);
+    let output = run(folder.path(), &["."]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout_of(&output));
+}
+
+#[test]
 fn policies_may_stand_among_the_manifests() {
     let folder = folder("  expect: {output: expected.yaml}\n");
     let path = |name: &str| folder.path().join(name);
