@@ -140,8 +140,8 @@ type SourceFacts = (Inventory, Vec<Diagnostic>);
 
 impl InventoryRequest<'_> {
     fn read_context(&self, name: &Arc<str>, text: &[u8]) -> SourceFacts {
-        let standing = SourceRole::Context;
-        read_part(name, text, 1, standing, self.needs, self.options)
+        let role = SourceRole::Context;
+        read_part(name, text, 1, role, self.needs, self.options)
     }
 
     /// Reads the files that are not of this run, for the objects that earlier runs generated: there must not be two.
@@ -150,9 +150,9 @@ impl InventoryRequest<'_> {
         if needs.is_nothing() {
             return Vec::new();
         }
-        let standing = SourceRole::RecordedFile;
+        let role = SourceRole::RecordedFile;
         map_in_order(files, self.threads, |file| match file.read() {
-            Ok(text) => read_part(&file.name, &text, 1, standing, &needs, self.options),
+            Ok(text) => read_part(&file.name, &text, 1, role, &needs, self.options),
             Err(problem) => (Inventory::default(), vec![problem]),
         })
     }
@@ -170,10 +170,10 @@ impl InventoryRequest<'_> {
         if needs.is_nothing() {
             return Vec::new();
         }
-        let standing = SourceRole::Manifest;
+        let role = SourceRole::Manifest;
         let parts = map_parts(manifests, number(self.threads), |index, part| {
             let (name, first_line) = (manifests[index].name(), part.first_line);
-            read_part(name, &part.text, first_line, standing, &needs, self.options)
+            read_part(name, &part.text, first_line, role, &needs, self.options)
         });
         let facts = parts.into_iter().map(|(index, facts)| {
             facts.unwrap_or_else(|error| {

@@ -88,7 +88,7 @@ type DataResult = Result<Arc<DataEntries>, String>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownObject<T> {
     /// The role of the text that defines it.
-    pub standing: SourceRole,
+    pub role: SourceRole,
     /// Its content.
     pub value: T,
     /// Where it is defined.
@@ -98,9 +98,9 @@ pub struct KnownObject<T> {
 }
 
 impl<T> KnownObject<T> {
-    fn new(standing: SourceRole, value: T, place: Place) -> Self {
+    fn new(role: SourceRole, value: T, place: Place) -> Self {
         KnownObject {
-            standing,
+            role,
             value,
             place,
             contradiction: None,
@@ -110,7 +110,7 @@ impl<T> KnownObject<T> {
 
 impl<T: PartialEq> KnownObject<T> {
     fn rank(&self) -> (SourceRole, &str, usize) {
-        (self.standing, &self.place.source, self.place.line)
+        (self.role, &self.place.source, self.place.line)
     }
 
     /// Merges two definitions of the same object. Their order makes no difference.
@@ -120,7 +120,7 @@ impl<T: PartialEq> KnownObject<T> {
         } else {
             (other, self)
         };
-        if first.standing == second.standing && first.contradiction.is_none() {
+        if first.role == second.role && first.contradiction.is_none() {
             first.contradiction = if first.value == second.value {
                 second.contradiction
             } else {
@@ -214,7 +214,7 @@ impl Inventory {
             // An object that was generated because it was missing would now exist twice.
             InventoryKey::Object(asked) => {
                 let known = self.objects.get(name);
-                asked == name && known.is_none_or(|known| known.standing != SourceRole::Manifest)
+                asked == name && known.is_none_or(|known| known.role != SourceRole::Manifest)
             }
             InventoryKey::LookedUp(asked) => {
                 has_other_answer(asked, name, &self.objects, &others.objects)
@@ -248,16 +248,16 @@ impl Inventory {
     /// Adds an object that a policy generates.
     pub fn add_companion(&mut self, companion: GeneratedObject) {
         let is_new_version = self.set_replaced_aside(&companion);
-        let (standing, place) = (SourceRole::Companion, companion.place);
+        let (role, place) = (SourceRole::Companion, companion.place);
         if let Some(says) = data_of(&companion.name, &companion.object) {
             if is_new_version {
                 // In a stream, the data of the earlier version is here and not in the index.
                 self.data.remove(&companion.name);
             }
-            let known = KnownObject::new(standing, says.map(Arc::new), place.clone());
+            let known = KnownObject::new(role, says.map(Arc::new), place.clone());
             add(&mut self.data, companion.name.clone(), known);
         }
-        let known = KnownObject::new(standing, companion.object, place);
+        let known = KnownObject::new(role, companion.object, place);
         add(&mut self.generated, companion.name.clone(), known.clone());
         add(&mut self.objects, companion.name, known);
     }
@@ -266,9 +266,9 @@ impl Inventory {
     /// do not count: they may be applied elsewhere.
     pub fn object(&self, name: &ObjectName) -> Option<&KnownObject<Arc<Value>>> {
         self.lookups.note(|| InventoryKey::Object(name.clone()));
-        let standing = of_name(&self.objects, name).chain(of_name(&self.replaced, name));
-        let known = in_nearest_folder(name.folder.as_deref(), standing)?;
-        (known.standing != SourceRole::Context).then_some(known)
+        let known = of_name(&self.objects, name).chain(of_name(&self.replaced, name));
+        let known = in_nearest_folder(name.folder.as_deref(), known)?;
+        (known.role != SourceRole::Context).then_some(known)
     }
 
     /// The object that an expression looks up; `None` if there is none.

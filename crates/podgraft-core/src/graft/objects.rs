@@ -58,7 +58,7 @@ impl RecordedDocument<'_> {
         let document = self.task.parsed(tree, &source);
         let mut report = FileReport::default();
         for found in found {
-            let ObjectClass::Workload(workload) = document.see(found) else {
+            let ObjectClass::Workload(workload) = document.classify(found) else {
                 continue;
             };
             self.note_generated(&workload, &mut report);
@@ -69,7 +69,7 @@ impl RecordedDocument<'_> {
 
 impl<'t> ParsedDocument<'t> {
     /// Classifies an object of the document.
-    pub(super) fn see(&self, found: DocumentContent) -> ObjectClass<'t> {
+    pub(super) fn classify(&self, found: DocumentContent) -> ObjectClass<'t> {
         let (tree, source) = (self.tree, self.source);
         let object = match found {
             DocumentContent::Object(object) => object,
@@ -78,7 +78,7 @@ impl<'t> ParsedDocument<'t> {
             }
         };
         let Some(pod_kind) = self.setting.kinds.find(&object.api_version, &object.kind) else {
-            return ObjectClass::Other(self.see_other(&object));
+            return ObjectClass::Other(self.classify_other(&object));
         };
         if let Some(node) = find_template_braces(tree, object.node) {
             return ObjectClass::of_problem(not_rendered(self.place_of(node)));
@@ -103,7 +103,7 @@ impl<'t> ParsedDocument<'t> {
         }
     }
 
-    fn see_other(&self, object: &Object) -> OtherObject {
+    fn classify_other(&self, object: &Object) -> OtherObject {
         let is_linted = self.setting.options.lint;
         let mistake = is_linted.then(|| self.api_service(object));
         let unknown = self.unknown_kind(object);

@@ -155,7 +155,7 @@ impl<'t> RecordedDocument<'t> {
         let base_found = base_tree.map(|tree| find_objects(tree, self.setting.kinds));
         let base_found = base_found.unwrap_or_default();
         for (index, found) in found.into_iter().enumerate() {
-            let workload = match self.see(found) {
+            let workload = match self.classify(found) {
                 ObjectClass::Workload(workload) => *workload,
                 ObjectClass::Other(other) => {
                     plan.others.push((plan.pending.len(), other));

@@ -31,7 +31,7 @@ impl<'m, T> NearestObject<'m, T> {
             return Ok(&self.known.value);
         };
         let message = format!("{} is defined twice with different content", title());
-        let help = match (first.source == second.source, self.known.standing) {
+        let help = match (first.source == second.source, self.known.role) {
             (true, _) => "remove one of the two",
             (false, SourceRole::Context) => {
                 "remove one of the two, or pass only one of the files with `--context`"
@@ -52,17 +52,14 @@ pub(super) fn nearest<'m, T: PartialEq>(
     if let Some(known) = in_nearest_folder(folder, candidates.clone()) {
         return Some(known.into());
     }
-    let key =
-        |known: &KnownObject<T>| (known.standing, known.place.source.clone(), known.place.line);
+    let key = |known: &KnownObject<T>| (known.role, known.place.source.clone(), known.place.line);
     let known = candidates
         .clone()
         .map(|(_, known)| known)
         .min_by_key(|known| key(known))?;
     let conflicting = candidates
         .map(|(_, conflicting)| conflicting)
-        .find(|conflicting| {
-            conflicting.standing == known.standing && conflicting.value != known.value
-        });
+        .find(|conflicting| conflicting.role == known.role && conflicting.value != known.value);
     let contradiction = known.contradiction.as_ref();
     Some(NearestObject {
         known,

@@ -33,14 +33,13 @@ pub fn read_part(
     name: &Arc<str>,
     text: &[u8],
     first_line: usize,
-    standing: SourceRole,
+    role: SourceRole,
     needs: &InventoryNeeds,
     options: &Options,
 ) -> (Inventory, Vec<Diagnostic>) {
-    let mut reader = InventoryReader::new(name, standing, needs, options);
+    let mut reader = InventoryReader::new(name, role, needs, options);
     // A generated object may exist because an earlier run wrote it; the records of workloads tell.
-    let record =
-        (!needs.generated.is_empty() && standing == SourceRole::Manifest).then_some(RECORD);
+    let record = (!needs.generated.is_empty() && role == SourceRole::Manifest).then_some(RECORD);
     let words: Vec<Finder<'_>> = needs.kinds().chain(record).map(Finder::new).collect();
     let has_word = |text: &[u8]| words.iter().any(|word| word.find(text).is_some());
     if !has_word(text) {
@@ -52,13 +51,13 @@ pub fn read_part(
         reader.document(chunk.text, lines.line_at(chunk.start), &kinds);
     }
     let problems = reader.unreadable.into_iter();
-    let problems = problems.map(|place| unreadable_in(standing, place));
+    let problems = problems.map(|place| unreadable_in(role, place));
     (reader.found, problems.collect())
 }
 
-fn unreadable_in(standing: SourceRole, place: Place) -> Diagnostic {
+fn unreadable_in(role: SourceRole, place: Place) -> Diagnostic {
     let problem = unreadable(place);
-    match standing {
+    match role {
         SourceRole::Manifest | SourceRole::Companion | SourceRole::Context => problem,
         SourceRole::RecordedFile => problem.help(
             "fix it: podgraft.lock says that this file needs generated objects, which may be here",
@@ -111,7 +110,7 @@ pub(crate) fn unreadable(place: Place) -> Diagnostic {
 /// Reads documents into an inventory.
 pub(super) struct InventoryReader<'r> {
     name: &'r Arc<str>,
-    standing: SourceRole,
+    role: SourceRole,
     needs: &'r InventoryNeeds,
     options: &'r Options,
     found: Inventory,
@@ -122,13 +121,13 @@ pub(super) struct InventoryReader<'r> {
 impl<'r> InventoryReader<'r> {
     pub(super) fn new(
         name: &'r Arc<str>,
-        standing: SourceRole,
+        role: SourceRole,
         needs: &'r InventoryNeeds,
         options: &'r Options,
     ) -> Self {
         InventoryReader {
             name,
-            standing,
+            role,
             needs,
             options,
             found: Inventory::default(),
@@ -146,7 +145,7 @@ impl<'r> InventoryReader<'r> {
     pub(super) fn document(&mut self, bytes: &[u8], first_line: usize, kinds: &PodKinds) {
         let has_record =
             !self.needs.generated.is_empty() && memmem::find(bytes, RECORD.as_bytes()).is_some();
-        let is_planned = self.standing == SourceRole::Manifest;
+        let is_planned = self.role == SourceRole::Manifest;
         let (kind, is_asked_for, is_read_elsewhere) = match classify(bytes, kinds) {
             DocumentScan::LetThrough {
                 kind, is_object, ..
@@ -217,7 +216,7 @@ impl<'r> InventoryReader<'r> {
         let is_data = self.needs.data && kind.and_then(DataKind::of).is_some();
         if kind.is_none()
             || self.needs.kinds_of_whole_objects().any(is_kind)
-            || is_data && self.standing != SourceRole::Manifest
+            || is_data && self.role != SourceRole::Manifest
         {
             return self.unreadable.push(place);
         }
@@ -251,7 +250,7 @@ impl<'r> InventoryReader<'r> {
 
     /// Adds the names that a template states. If even without its `{{ }}` it cannot be read, it may have any name.
     fn template(&mut self, source: &Source<'_>, place: &Place) {
-        if self.standing == SourceRole::Context {
+        if self.role == SourceRole::Context {
             return;
         }
         let text = without_actions(source.text);
@@ -271,9 +270,9 @@ impl<'r> InventoryReader<'r> {
             "kind": object.kind,
             "metadata": BTreeMap::from(metadata),
         });
-        let is_meant = self.standing != SourceRole::Context && self.asks_for(&object.kind);
+        let is_meant = self.role != SourceRole::Context && self.asks_for(&object.kind);
         if let Some(name) = name_in(&stated, &place.source, self.options).filter(|_| is_meant) {
-            let known = KnownObject::new(self.standing, Arc::new(stated), place.clone());
+            let known = KnownObject::new(self.role, Arc::new(stated), place.clone());
             add(&mut self.found.objects, name, known);
         }
     }
@@ -293,19 +292,19 @@ impl<'r> InventoryReader<'r> {
         let Some(name) = name_in(&value, &source.name, self.options) else {
             return;
         };
-        let standing = self.standing;
+        let role = self.role;
         if self.needs.namespaces && name.group.is_empty() && name.kind == "Namespace" {
-            let known = KnownObject::new(standing, NamespaceMeta::of(&value), place.clone());
+            let known = KnownObject::new(role, NamespaceMeta::of(&value), place.clone());
             add(&mut self.found.namespaces, name.name.clone(), known);
         }
         if let Some(data) = data_of(&name, &value).filter(|_| self.needs.data) {
-            let known = KnownObject::new(standing, data.map(Arc::new), place.clone());
+            let known = KnownObject::new(role, data.map(Arc::new), place.clone());
             add(&mut self.found.data, name.clone(), known);
         }
         let kind = (name.group.clone(), name.kind.clone());
-        let is_generated = self.needs.generated.contains(&kind) && standing != SourceRole::Context;
+        let is_generated = self.needs.generated.contains(&kind) && role != SourceRole::Context;
         if is_generated || self.needs.looked_up.contains(&kind) {
-            let known = KnownObject::new(standing, Arc::new(value), place);
+            let known = KnownObject::new(role, Arc::new(value), place);
             add(&mut self.found.objects, name, known);
         }
     }

@@ -78,7 +78,7 @@ impl Inventory {
     /// it must see what this run makes of it. Returns whether there was one.
     pub(super) fn set_replaced_aside(&mut self, companion: &GeneratedObject) -> bool {
         let is_earlier = self.objects.get(&companion.name).is_some_and(|known| {
-            known.standing == SourceRole::Manifest
+            known.role == SourceRole::Manifest
                 && known.value != companion.object
                 && self.is_recorded(&known.value)
         });
@@ -110,7 +110,7 @@ impl Inventory {
         let generated: BTreeSet<ObjectName> = generated.map(ObjectName::without_folder).collect();
         let is_removed = |(name, object): &(&ObjectName, &KnownObject<Arc<Value>>)| {
             let written = written_name(&object.value);
-            if object.standing != SourceRole::Manifest
+            if object.role != SourceRole::Manifest
                 || !known.contains(&*written)
                 || elsewhere.contains(&written)
                 || generated.contains(&name.without_folder())

@@ -11,12 +11,12 @@ const ALL: &InventoryNeeds = &InventoryNeeds {
     looked_up: BTreeSet::new(),
 };
 
-fn read_as(standing: SourceRole, texts: &[&str]) -> Inventory {
+fn read_as(role: SourceRole, texts: &[&str]) -> Inventory {
     let mut inventory = Inventory::default();
     for (at, text) in texts.iter().enumerate() {
-        let name: Arc<str> = format!("{standing:?}-{at}.yaml").into();
+        let name: Arc<str> = format!("{role:?}-{at}.yaml").into();
         let options = Options::default();
-        let (found, problems) = read_part(&name, text.as_bytes(), 1, standing, ALL, &options);
+        let (found, problems) = read_part(&name, text.as_bytes(), 1, role, ALL, &options);
         assert!(problems.is_empty(), "{problems:?}");
         inventory.add(found);
     }
@@ -139,8 +139,8 @@ fn a_namespace_is_in_no_namespace() {
         let text = format!(
             "apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, labels: {{team: {team}}}}}\n"
         );
-        let standing = SourceRole::Manifest;
-        let (found, _) = read_part(&file.into(), text.as_bytes(), 1, standing, &needs, &options);
+        let role = SourceRole::Manifest;
+        let (found, _) = read_part(&file.into(), text.as_bytes(), 1, role, &needs, &options);
         inventory.add(found);
         let labels = inventory.namespace_object("shop");
         let labels = labels.map(|found| found.map(|object| object["metadata"]["labels"].clone()));

@@ -98,7 +98,7 @@ pub(super) fn elsewhere(
     let file = &known.place.source;
     let (folder, own) = (folder_of(file), folder_of(&workload.source.name));
     let is_beside = rest_below(&own, &folder).is_some();
-    if known.standing != SourceRole::RecordedFile || is_beside || folder.is_empty() {
+    if known.role != SourceRole::RecordedFile || is_beside || folder.is_empty() {
         return None;
     }
     let message = format!(
@@ -244,7 +244,7 @@ impl RuleContext<'_, '_> {
             let help = "include what differs in the name, such as `${workload.name}-agent`";
             return Err(vec![self.conflict(companion, message, help)]);
         }
-        match (known.standing, &known.contradiction) {
+        match (known.role, &known.contradiction) {
             // The object is known only because policies generate it, always with the same content.
             (SourceRole::Companion, _) => Ok(false),
             (_, Some(other_place)) => {

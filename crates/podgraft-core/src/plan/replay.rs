@@ -118,23 +118,23 @@ impl Replay {
     ) -> Result<Option<PolicyRecord>, ReplayError> {
         let before = draft.clone();
         let paths = DraftPaths::of(record_paths.clone());
-        let mut done = Done::default();
+        let mut replayed = ReplayedSteps::default();
         for step in &self.steps {
-            if let Err(error) = done.put_back(step, draft, &paths) {
+            if let Err(error) = replayed.put_back(step, draft, &paths) {
                 *draft = before;
                 return Err(error);
             }
         }
-        let Some(mut effects) = draft.effects_since(&before, record_paths, &done.joins) else {
+        let Some(mut effects) = draft.effects_since(&before, record_paths, &replayed.joins) else {
             return Ok(None);
         };
         if effects.is_empty() {
             // What was only opened counts as changed.
             *draft = before;
         }
-        keep_digests(&mut effects, done.digests);
-        effects.shared = done.shared;
-        effects.joined.extend(done.twins);
+        keep_digests(&mut effects, replayed.digests);
+        effects.shared = replayed.shared;
+        effects.joined.extend(replayed.twins);
         if !effects.is_empty() {
             effects.present.clone_from(&self.record.effects.present);
         }
@@ -147,7 +147,7 @@ impl Replay {
 
 /// What has been put back so far.
 #[derive(Default)]
-struct Done {
+struct ReplayedSteps {
     joins: Vec<JoinHint>,
     /// Texts that were there already.
     twins: BTreeMap<String, JoinedText>,
@@ -156,7 +156,7 @@ struct Done {
     shared: BTreeMap<String, String>,
 }
 
-impl Done {
+impl ReplayedSteps {
     fn put_back(
         &mut self,
         ReplayStep { path, kind }: &ReplayStep,

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use contents::{ContentKey, ContentKind};
 use copied::AlikeWorkloads;
-use index::{FilesByName, Index};
+use index::{FilesByName, LazyIndex};
 pub use locks::LockSet;
 pub(crate) use moved::{MarkedWorkload, RecordSearch};
 pub use policy::LockedRecordError;
@@ -59,8 +59,8 @@ pub struct Lock {
     /// By policy and place: digests of items or texts of variables, each with its generation (higher is newer).
     contents: BTreeMap<ContentKey, BTreeMap<String, u64>>,
     workloads: BTreeMap<WorkloadKey, LockedWorkload>,
-    alike: Index<AlikeWorkloads>,
-    files_by_name: Index<FilesByName>,
+    alike: LazyIndex<AlikeWorkloads>,
+    files_by_name: LazyIndex<FilesByName>,
 }
 
 /// The locked changes of one workload.

@@ -9,33 +9,33 @@ use crate::ownership::WorkloadKey;
 /// A value that is made when it is first asked for. It says nothing that the lines do not say: a copy of a lock file may
 /// get other ones, and makes it again.
 #[derive(Debug)]
-pub(super) struct Index<T>(OnceLock<T>);
+pub(super) struct LazyIndex<T>(OnceLock<T>);
 
-impl<T> Index<T> {
+impl<T> LazyIndex<T> {
     pub(super) fn get(&self, make: impl FnOnce() -> T) -> &T {
         self.0.get_or_init(make)
     }
 }
 
-impl<T> Default for Index<T> {
+impl<T> Default for LazyIndex<T> {
     fn default() -> Self {
-        Index(OnceLock::new())
+        LazyIndex(OnceLock::new())
     }
 }
 
-impl<T> Clone for Index<T> {
+impl<T> Clone for LazyIndex<T> {
     fn clone(&self) -> Self {
-        Index::default()
+        LazyIndex::default()
     }
 }
 
-impl<T> PartialEq for Index<T> {
+impl<T> PartialEq for LazyIndex<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl<T> Eq for Index<T> {}
+impl<T> Eq for LazyIndex<T> {}
 
 /// The files that have a workload, by its kind, namespace and name.
 pub(super) type FilesByName = HashMap<[String; 3], Vec<String>>;

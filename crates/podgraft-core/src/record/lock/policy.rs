@@ -21,8 +21,8 @@ impl Lock {
         locked_policy: &LockedPolicy,
         lookup: PathLookup<'_>,
     ) -> Result<PolicyRecord, LockedRecordError> {
-        let locked_policy = &*self.settled(policy, locked_policy, lookup);
-        let known = Known { lock: self, policy };
+        let locked_policy = &*self.without_other_side(policy, locked_policy, lookup);
+        let known = KnownContents { lock: self, policy };
         let digests = |path: &String| Ok((path.clone(), known.digests(path)?));
         let all_digests =
             |paths: &BTreeSet<String>| paths.iter().map(digests).collect::<Result<_, _>>();
@@ -57,15 +57,15 @@ impl Lock {
     }
 
     /// Drops what the lines of a merge say of a value that is not the one in the workload: it is from the other side.
-    fn settled<'l>(
+    fn without_other_side<'l>(
         &self,
         policy: &str,
         locked_policy: &'l LockedPolicy,
         lookup: PathLookup<'_>,
     ) -> Cow<'l, LockedPolicy> {
-        let mut settled = Cow::Borrowed(locked_policy);
+        let mut own_side = Cow::Borrowed(locked_policy);
         if !locked_policy.is_merged.0 {
-            return settled;
+            return own_side;
         }
         for path in locked_policy.replaced.keys() {
             let Some(value) = lookup(path) else { continue };
@@ -79,12 +79,12 @@ impl Lock {
             };
             let is_own = self.contents.contains_key(&place) && has_content(&place);
             if !is_own || is_shared && self.contents.keys().any(is_of_another) {
-                settled.to_mut().replaced.remove(path);
+                own_side.to_mut().replaced.remove(path);
             } else if is_shared {
-                settled.to_mut().shared.remove(path);
+                own_side.to_mut().shared.remove(path);
             }
         }
-        settled
+        own_side
     }
 
     /// Whether a text that was joined to a variable is found again by the variable's value alone.
@@ -95,7 +95,7 @@ impl Lock {
         joined: &JoinedText,
         value: Option<&str>,
     ) -> bool {
-        let variable = Known { lock: self, policy }.variable(path, value);
+        let variable = KnownContents { lock: self, policy }.variable(path, value);
         variable.oldest(&without_text(joined)) == [joined.text.as_str()]
     }
 }
@@ -120,12 +120,12 @@ pub enum LockedRecordError {
 }
 
 /// The content that a lock file has for one policy.
-struct Known<'l> {
+struct KnownContents<'l> {
     lock: &'l Lock,
     policy: &'l str,
 }
 
-impl<'l> Known<'l> {
+impl<'l> KnownContents<'l> {
     /// Returns the known content of a place with its generation, newest first.
     fn contents(&self, kind: ContentKind, path: &str) -> Vec<(u64, &'l str)> {
         let place = ContentKey::of(kind, self.policy, path);
