@@ -114,7 +114,7 @@ impl<'a> DocumentTask<'a> {
         }
         let mut report = FileReport::default();
         for part in parts.lists() {
-            let tree = parse_fast(&part.text)?;
+            let tree = parse_fast(&part.text).filter(|tree| part.is_list(tree))?;
             let lines_before = part.text[..part.items].matches('\n').count();
             let first_line = memory.lines.line_at(self.in_run + part.start) - lines_before;
             let name = Arc::clone(self.setting.name);

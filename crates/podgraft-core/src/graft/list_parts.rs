@@ -5,15 +5,26 @@ use std::ops::Range;
 
 use memchr::{memchr_iter, memmem};
 
+use crate::yaml::tree::Tree;
+
 /// The least length of a part, in bytes: long enough that the lines around the items, which each part repeats, cost
 /// nothing.
 const LENGTH: usize = 64 << 10;
 
-/// The text of a List in block style, cut between its items.
+/// The text of a List in block style or in indented JSON, cut between its items.
 pub(super) struct ListParts<'t> {
     text: &'t str,
+    style: ListStyle,
     /// The ranges of items, in order and without gaps.
     parts: Vec<Range<usize>>,
+}
+
+/// How the lines of a List are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListStyle {
+    Block,
+    /// JSON whose items begin on lines of their own, as `kubectl get -o json` prints it.
+    Json,
 }
 
 /// Some of the items of a List.
@@ -28,38 +39,52 @@ pub(super) struct ListPart {
     pub has_more: bool,
 }
 
+impl ListPart {
+    /// Whether the tree of the part has its items in the field `items` of the document.
+    pub(super) fn is_list(&self, tree: &Tree<'_>) -> bool {
+        let items = tree.roots().first();
+        let items = items.and_then(|&root| tree.get(root, "items"));
+        let first = items.and_then(|items| tree.items(items).next());
+        let before = first.and_then(|first| self.text.get(self.items..tree.start(first)));
+        before.is_some_and(|before| matches!(before.trim(), "" | "-"))
+    }
+}
+
 impl<'t> ListParts<'t> {
-    /// The parts of a document. `None` if it is short, or if its lines are not those of a List in block style. Whether it
-    /// is one, only a parser can tell.
+    /// The parts of a document. `None` if it is short, or if its lines are not those of a List. Whether it is one, only a
+    /// parser can tell.
     pub(super) fn of(text: &'t str) -> Option<Self> {
         if text.len() < 2 * LENGTH {
             return None;
         }
-        let mut lines = lines_of(text, items_key(text)?);
-        lines.next().filter(|line| is_items_key(line.text))?;
+        let style = match text.trim_start().starts_with('{') {
+            true => ListStyle::Json,
+            false => ListStyle::Block,
+        };
+        let mut lines = lines_of(text, style.items_key(text)?);
+        lines.next().filter(|line| style.is_items_key(line.text))?;
         let first = lines.find(Line::has_content)?;
         let (items, column) = (first.start, first.indent());
-        if !first.is_item(column) {
+        if !style.is_item(&first, column) {
             return None;
         }
         let (mut parts, mut start, mut end) = (Vec::new(), items, text.len());
         let mut before = first;
         for line in lines {
-            if line.is_item(column) {
-                // Blank lines and comments before an item may belong to either side.
-                if line.start - start >= LENGTH && before.has_content() {
+            if style.is_item(&line, column) {
+                if line.start - start >= LENGTH && style.ends_item(&before) {
                     parts.push(start..line.start);
                     start = line.start;
                 }
-            } else if !line.is_below(column) && line.has_content() {
-                end = line.is_key().then_some(line.start)?;
+            } else if !style.is_within(&line, column) && line.has_content() {
+                end = style.ends_items(&line).then_some(line.start)?;
                 break;
             }
             before = line;
         }
         let repeated = items + (text.len() - end);
         parts.push(start..end);
-        (parts.len() > 1 && repeated < LENGTH).then_some(ListParts { text, parts })
+        (parts.len() > 1 && repeated < LENGTH).then_some(ListParts { text, style, parts })
     }
 
     /// Each part as a List.
@@ -67,25 +92,81 @@ impl<'t> ListParts<'t> {
         let before = &self.text[..self.parts[0].start];
         let end = self.parts.last().map_or(0, |part| part.end);
         let behind = &self.text[end..];
-        self.parts.iter().map(move |part| ListPart {
-            text: [before, &self.text[part.clone()], behind].concat(),
-            start: part.start,
-            items: before.len(),
-            has_more: part.end < end,
+        self.parts.iter().map(move |part| {
+            let items = &self.text[part.clone()];
+            let has_more = part.end < end;
+            let (items, line_end) = match self.style {
+                ListStyle::Json if has_more => items.rsplit_once(',').unwrap_or((items, "")),
+                ListStyle::Json | ListStyle::Block => (items, ""),
+            };
+            ListPart {
+                text: [before, items, line_end, behind].concat(),
+                start: part.start,
+                items: before.len(),
+                has_more,
+            }
         })
     }
 }
 
-/// The offset of the first line that may have the key of all items.
-fn items_key(text: &str) -> Option<usize> {
-    let is_first = text.starts_with("items:");
-    let behind_a_line = || memmem::find(text.as_bytes(), b"\nitems:").map(|at| at + 1);
-    is_first.then_some(0).or_else(behind_a_line)
-}
+impl ListStyle {
+    /// The offset of the first line that may have the key of all items.
+    fn items_key(self, text: &str) -> Option<usize> {
+        let find = |key: &str| memmem::find(text.as_bytes(), key.as_bytes());
+        match self {
+            ListStyle::Block if text.starts_with("items:") => Some(0),
+            ListStyle::Block => find("\nitems:").map(|at| at + 1),
+            ListStyle::Json => {
+                let before = &text[..find(r#""items": ["#)?];
+                Some(before.rfind('\n')? + 1)
+            }
+        }
+    }
 
-fn is_items_key(line: &str) -> bool {
-    let rest = line.strip_prefix("items:").map(str::trim_start);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+    fn is_items_key(self, line: &str) -> bool {
+        match self {
+            ListStyle::Block => {
+                let rest = line.strip_prefix("items:").map(str::trim_start);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
+            }
+            ListStyle::Json => line.trim() == r#""items": ["#,
+        }
+    }
+
+    /// Whether an item of the list begins, whose items are in this column.
+    fn is_item(self, line: &Line<'_>, column: usize) -> bool {
+        let sign = match self {
+            ListStyle::Block => "- ",
+            ListStyle::Json => "{",
+        };
+        let item = line.text.as_bytes().get(column..);
+        item.is_some_and(|item| item.starts_with(sign.as_bytes())) && line.indent() == column
+    }
+
+    /// Whether a line that begins no item is a line of one. The items are in this column.
+    fn is_within(self, line: &Line<'_>, column: usize) -> bool {
+        let least = match self {
+            ListStyle::Block => column + 1,
+            ListStyle::Json => column,
+        };
+        line.indent() >= least
+    }
+
+    /// Whether an item certainly ends with this line. Blank lines and comments may belong to the item or to the next one.
+    fn ends_item(self, line: &Line<'_>) -> bool {
+        match self {
+            ListStyle::Block => line.has_content(),
+            ListStyle::Json => line.text.trim_end().ends_with(','),
+        }
+    }
+
+    /// Whether the list ends before this line, which is indented less than its items.
+    fn ends_items(self, line: &Line<'_>) -> bool {
+        match self {
+            ListStyle::Block => line.is_key(),
+            ListStyle::Json => line.text.trim_start().starts_with(']'),
+        }
+    }
 }
 
 /// A line with its end.
@@ -117,18 +198,6 @@ impl Line<'_> {
 
     fn indent(&self) -> usize {
         self.text.bytes().take_while(|byte| *byte == b' ').count()
-    }
-
-    /// Whether an item of a list in this column begins.
-    fn is_item(&self, column: usize) -> bool {
-        let item = self.text.as_bytes().get(column..);
-        item.is_some_and(|item| item.starts_with(b"- ")) && self.indent() == column
-    }
-
-    /// Whether it is indented deeper than this column.
-    fn is_below(&self, column: usize) -> bool {
-        let blanks = self.text.as_bytes().get(..=column);
-        blanks.is_some_and(|blanks| blanks.iter().all(|byte| *byte == b' '))
     }
 
     /// Whether it can be the line of a key of the whole document.
