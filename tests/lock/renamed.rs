@@ -333,3 +333,110 @@ spec: {inject: {env: [{name: ARGS, op: Remove}], podLabels: {agent: v1}}}
     succeeded(&place, &["undo", "-i", "apps"]);
     assert_eq!(place.read("apps/cart.yaml"), renamed(original));
 }
+
+/// A policy that joins a text to a variable.
+fn joining(text: &str) -> String {
+    let env =
+        format!("[{{name: LEVEL, value: info}}, {{name: OPTIONS, op: Append, value: \"{text}\"}}]");
+    format!(
+        "apiVersion: podgraft.dev/v1alpha1\nkind: InjectionPolicy\nmetadata: {{name: agent}}\nspec:\n  \
+         inject: {{env: {env}}}\n"
+    )
+}
+
+/// A workload with options of its own, in two containers.
+fn with_options(name: &str) -> String {
+    let env = "        env:\n        - name: OPTIONS\n          value: -Xmx1g\n";
+    let text = DEPLOYMENT.replace("        resources: {}\n", env);
+    let beside = format!("      - name: beside\n        image: beside:1\n{env}");
+    text.replace("orders", name) + &beside
+}
+
+/// After the edit of one workload, undo gives back what people wrote, edited, and a run with another version of the policy
+/// does so after it, too.
+#[track_caller]
+fn keeps_no_text(versions: &[&str], edit: impl Fn(&str) -> String) {
+    let names = ["orders", "carts", "stock"];
+    let all = |edited: &str| {
+        let workloads = names.map(|name| match name == edited {
+            true => edit(&with_options(name)),
+            false => with_options(name),
+        });
+        workloads.join("---\n")
+    };
+    for edited in names {
+        let place = empty_repository();
+        place.write(FILE, all(""));
+        for version in versions {
+            place.write("policies/agent.yaml", joining(version));
+            apply(&place);
+        }
+        let text = place.read(FILE);
+        let workloads =
+            text.split("---\n")
+                .map(|text| match text.contains(&format!("  name: {edited} ")) {
+                    true => edit(text),
+                    false => text.to_owned(),
+                });
+        place.write(FILE, workloads.collect::<Vec<_>>().join("---\n"));
+        let (text, lock) = (place.read(FILE), place.read("podgraft.lock"));
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read(FILE), all(edited));
+        place.write(FILE, text);
+        place.write("podgraft.lock", lock);
+        place.write("policies/agent.yaml", joining("-new"));
+        apply(&place);
+        let text = place.read(FILE);
+        let mut options = text.lines().filter(|line| line.contains("-Xmx1g"));
+        assert!(
+            options.all(|line| line.ends_with("-Xmx1g") || line.ends_with("-Xmx1g -new")),
+            "{text}"
+        );
+        succeeded(&place, &["undo", "-i", "apps"]);
+        assert_eq!(place.read(FILE), all(edited));
+    }
+}
+
+#[test]
+fn a_renamed_container_keeps_its_own_of_many_texts() {
+    let rename = |text: &str| text.replace("- name: app\n", "- name: main\n");
+    keeps_no_text(&["-Dname=${workload.name}"], rename);
+    // Back to the first version.
+    keeps_no_text(&["-one", "-two", "-one"], rename);
+}
+
+#[test]
+fn a_container_that_becomes_a_native_sidecar_keeps_its_own_of_many_texts() {
+    let to_sidecar = |text: &str| {
+        let (before, beside) = text
+            .split_once("      - name: beside\n")
+            .expect("a container");
+        let sidecar = format!(
+            "      initContainers:\n      - name: beside\n{beside}        restartPolicy: Always\n      containers:\n"
+        );
+        before.replace("      containers:\n", &sidecar)
+    };
+    keeps_no_text(&["-Dname=${workload.name}"], to_sidecar);
+}
+
+#[test]
+fn a_copy_with_a_renamed_container_keeps_its_own_of_many_texts() {
+    let place = empty_repository();
+    let originals = ["orders", "carts", "stock"].map(with_options).join("---\n");
+    place.write(FILE, originals.clone());
+    place.write("policies/agent.yaml", joining("-Dname=${workload.name}"));
+    apply(&place);
+    let text = place.read(FILE);
+    let copied = text.split("---\n").next().expect("a workload");
+    let copied = copied
+        .replace("orders", "sales")
+        .replace("-Dname=sales", "-Dname=orders");
+    let copied = copied.replace("- name: app\n", "- name: main\n");
+    place.write(FILE, [&text, "---\n", &copied].concat());
+    apply(&place);
+    let text = place.read(FILE);
+    assert_eq!(text.matches("-Xmx1g -Dname=sales\n").count(), 2, "{text}");
+    succeeded(&place, &["undo", "-i", "apps"]);
+    let sales = with_options("sales").replace("- name: app\n", "- name: main\n");
+    assert_eq!(place.read(FILE), [&originals, "---\n", &sales].concat());
+}

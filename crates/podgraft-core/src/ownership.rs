@@ -181,7 +181,23 @@ pub struct JoinedText {
     /// The new name of the manifest's variable, if it was renamed because it has `valueFrom`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
+    /// The texts that it may be, if the variable is not where the record says: its container may have been renamed.
+    #[serde(skip)]
+    pub(crate) candidates: TextCandidates,
 }
+
+/// Texts that a policy has joined to a variable in some workload, each with its generation in the lock file. They are no
+/// part of what a record says, so they do not make two records different.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TextCandidates(pub Vec<(u64, String)>);
+
+impl PartialEq for TextCandidates {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for TextCandidates {}
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,

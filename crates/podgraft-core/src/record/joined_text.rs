@@ -37,6 +37,30 @@ impl JoinedText {
         has_token(&self.text, &other.text, other.separator())
     }
 
+    /// Whether a value contains the text, or one that it may be.
+    pub(super) fn is_in(&self, value: &str) -> bool {
+        match self.candidates.0.is_empty() {
+            true => without(value, self).is_some(),
+            false => self.candidate_in(value).is_some(),
+        }
+    }
+
+    /// The text that a value contains, of those that it may be: the oldest. `None` if it contains none, or several of one
+    /// generation.
+    pub(super) fn candidate_in(&self, value: &str) -> Option<&str> {
+        let candidates = self.candidates.0.iter();
+        let found = candidates.filter(|(_, text)| remove_token(value, text, self).is_some());
+        let found: Vec<_> = found.collect();
+        let oldest = found.iter().map(|(generation, _)| generation).min();
+        let mut oldest = found
+            .iter()
+            .filter(|(generation, _)| Some(generation) == oldest);
+        match (oldest.next(), oldest.next()) {
+            (Some((_, text)), None) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The separator between the text and the rest of the value.
     pub(crate) fn separator(&self) -> &str {
         self.separator.as_deref().unwrap_or(" ")
@@ -74,7 +98,11 @@ fn matched_length(part: &[u8], shorter: &[usize], mut length: usize, sign: u8) -
 
 /// Removes the joined text and one separator beside it. `None` if the text is not there as a token.
 pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
-    let text = joined.text.as_str();
+    remove_token(value, &joined.text, joined)
+}
+
+/// [`without`] for another text that may have been joined.
+pub(super) fn remove_token(value: &str, text: &str, joined: &JoinedText) -> Option<String> {
     let separator = joined.separator();
     let is_end = |text: &str| text.ends_with(separator) || text.ends_with(char::is_whitespace);
     let is_start =

@@ -90,8 +90,7 @@ impl Effects {
                 let mut others = others().filter_map(|other| other.joined.get(path));
                 let value = lookup(&format!("{path}/value"));
                 let value = value.as_ref().and_then(|value| value.as_str());
-                !others.any(|other| other.has(text))
-                    && value.is_some_and(|value| without(value, text).is_some())
+                !others.any(|other| other.has(text)) && value.is_some_and(|value| text.is_in(value))
             })
     }
 }

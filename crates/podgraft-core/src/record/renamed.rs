@@ -10,6 +10,7 @@ use super::lock::PathLookup;
 use super::path::{LISTS, RecordPaths, rest_below, split_last};
 use super::recorded_value::{RecordedValue, container_names};
 use super::{Effects, JoinedText, Record, RecordError, digest};
+use crate::ownership::TextCandidates;
 use crate::yaml::tree::{NodeId, Tree};
 
 impl Record {
@@ -19,6 +20,12 @@ impl Record {
     /// # Errors
     /// If several containers may have had the name, and the record says different things of them.
     pub(crate) fn follow_renames(&mut self, object: &RecordedValue<'_>) -> Result<(), RecordError> {
+        self.follow_containers(object)?;
+        self.decide_texts(object);
+        Ok(())
+    }
+
+    fn follow_containers(&mut self, object: &RecordedValue<'_>) -> Result<(), RecordError> {
         let paths = self.paths();
         let has_all = LISTS.into_iter().all(|list| {
             let names = object.container_names(&paths, list);
@@ -52,6 +59,21 @@ impl Record {
             self.follow_in(list, gone, containers)?;
         }
         Ok(())
+    }
+
+    /// Decides by the variables which texts were joined to them.
+    fn decide_texts(&mut self, object: &RecordedValue<'_>) {
+        let paths = self.paths();
+        let effects = self.policies.iter_mut().map(|policy| &mut policy.effects);
+        let joined = effects.flat_map(|effects| &mut effects.joined);
+        for (path, joined) in joined.filter(|(_, joined)| !joined.candidates.0.is_empty()) {
+            let value = paths.get(object.whole(), &format!("{path}/value"));
+            let value = value.and_then(Value::as_str).unwrap_or_default();
+            if let Some(text) = joined.candidate_in(value).map(str::to_owned) {
+                joined.text = text;
+            }
+            joined.candidates = TextCandidates::default();
+        }
     }
 
     /// Notes the containers of a pod that the record does not name, if it names some.
@@ -321,7 +343,7 @@ impl Record {
                 (RecordedContent::Joined(joined), Some(path)) => {
                     let variable = current(path).filter(|_| split_last(path).0 == "env");
                     let text = variable.and_then(|item| item.get("value")?.as_str());
-                    text.is_some_and(|text| without(text, joined).is_some())
+                    text.is_some_and(|text| joined.is_in(text))
                 }
                 (RecordedContent::Removed, Some(path)) if current(path).is_some() => false,
                 _ => continue,

@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::{ContentKey, ContentKind};
 use super::{Lock, LockedJoin, LockedPolicy, MergeMark, PathLookup};
-use crate::record::joined_text::without;
+use crate::ownership::TextCandidates;
+use crate::record::joined_text::{remove_token, without};
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue, digest};
 
 impl Lock {
@@ -23,11 +25,11 @@ impl Lock {
     ) -> Result<PolicyRecord, LockedRecordError> {
         let locked_policy = &*self.without_other_side(policy, locked_policy, lookup);
         let known = KnownContents { lock: self, policy };
-        let digests = |path: &String| Ok((path.clone(), known.digests(path)?));
+        let digests = |path: &String| Ok((path.clone(), known.digests(path, lookup)?));
         let all_digests =
             |paths: &BTreeSet<String>| paths.iter().map(digests).collect::<Result<_, _>>();
         let replaced = locked_policy.replaced.iter().map(|(path, original)| {
-            let (was, now) = (original.clone(), known.digests(path)?);
+            let (was, now) = (original.clone(), known.digests(path, lookup)?);
             Ok((path.clone(), ReplacedValue { was, now }))
         });
         let mut joined = BTreeMap::new();
@@ -126,15 +128,10 @@ struct KnownContents<'l> {
 }
 
 impl<'l> KnownContents<'l> {
-    /// Returns the known content of a place with its generation, newest first.
-    fn contents(&self, kind: ContentKind, path: &str) -> Vec<(u64, &'l str)> {
+    /// The known content of a place, with its generations.
+    fn known(&self, kind: ContentKind, path: &str) -> Option<&'l BTreeMap<String, u64>> {
         let place = ContentKey::of(kind, self.policy, path);
-        let known = self.lock.contents.get(&place).into_iter().flatten();
-        let mut known: Vec<(u64, &str)> = known
-            .map(|(content, generation)| (*generation, content.as_str()))
-            .collect();
-        known.sort_by(|left, right| right.cmp(left));
-        known
+        self.lock.contents.get(&place)
     }
 
     fn variable<'v>(&self, path: &'v str, value: Option<&'v str>) -> JoinedVariable<'v>
@@ -144,16 +141,26 @@ impl<'l> KnownContents<'l> {
         JoinedVariable {
             path,
             value,
-            texts: self.contents(ContentKind::Text, path),
+            texts: self.known(ContentKind::Text, path),
         }
     }
 
-    fn digests(&self, path: &str) -> Result<String, LockedRecordError> {
-        let known = self.contents(ContentKind::Item, path);
-        if known.is_empty() {
-            return Err(missing_content(path));
+    /// The digests of the known items of a place, newest first. If each workload may have an item of its own, the one that
+    /// is in place.
+    fn digests(&self, path: &str, lookup: PathLookup<'_>) -> Result<String, LockedRecordError> {
+        const MANY: usize = 16;
+        let known = self.known(ContentKind::Item, path);
+        let known = known.filter(|known| !known.is_empty());
+        let known = known.ok_or_else(|| missing_content(path))?;
+        if known.len() > MANY
+            && let Some(in_place) = lookup(path).map(|value| digest(&value))
+            && known.contains_key(&in_place)
+        {
+            return Ok(in_place);
         }
-        let digests: Vec<&str> = known.into_iter().map(|(_, digest)| digest).collect();
+        let mut digests: Vec<(&String, &u64)> = known.iter().collect();
+        digests.sort_by_key(|&(digest, generation)| Reverse((generation, digest)));
+        let digests: Vec<&str> = digests.iter().map(|(digest, _)| digest.as_str()).collect();
         Ok(digests.join(" "))
     }
 }
@@ -163,8 +170,8 @@ struct JoinedVariable<'v> {
     /// Its record path.
     path: &'v str,
     value: Option<&'v str>,
-    /// The texts with their generations, newest first.
-    texts: Vec<(u64, &'v str)>,
+    /// The texts with their generations.
+    texts: Option<&'v BTreeMap<String, u64>>,
 }
 
 impl<'v> JoinedVariable<'v> {
@@ -184,7 +191,14 @@ impl<'v> JoinedVariable<'v> {
         if sides.iter().any(|side| side.text != sides[0].text) {
             return Err(self.ambiguous(sides.into_iter().map(|side| side.text)));
         }
-        Ok(sides.swap_remove(0))
+        let mut joined = sides.swap_remove(0);
+        if self.value.is_none() && join.text.is_none() {
+            let known = self
+                .known()
+                .map(|(text, generation)| (*generation, text.clone()));
+            joined.candidates = TextCandidates(known.collect());
+        }
+        Ok(joined)
     }
 
     /// Returns the text that was joined: the one that the line names, else the oldest known one that the variable
@@ -195,26 +209,48 @@ impl<'v> JoinedVariable<'v> {
         }
         match self.oldest(join).as_slice() {
             [] => {
-                let newest = self.texts.first();
-                let (_, text) = newest.ok_or_else(|| missing_content(self.path))?;
-                Ok((*text).to_owned())
+                let newest = self
+                    .known()
+                    .max_by_key(|&(text, generation)| (generation, text));
+                let (text, _) = newest.ok_or_else(|| missing_content(self.path))?;
+                Ok(text.clone())
             }
             [only] => Ok((*only).to_owned()),
             several => Err(self.ambiguous(several.iter().map(|&text| text.to_owned()))),
         }
     }
 
-    /// The oldest of the texts that the variable contains as this policy joins them: those of one generation.
+    /// The oldest of the texts that the variable contains as this policy joins them: those of one generation, the last of
+    /// the alphabet first.
     fn oldest(&self, join: &LockedJoin) -> Vec<&'v str> {
-        let is_in = |(_, text): &&(u64, &str)| self.contains(&with_text(join, (*text).to_owned()));
-        let found: Vec<&(u64, &str)> = self.texts.iter().filter(is_in).collect();
-        let oldest = found.last().map(|(generation, _)| *generation);
-        let is_oldest = |(generation, _): &&(u64, &str)| Some(*generation) == oldest;
+        let Some(value) = self.value else {
+            return Vec::new();
+        };
+        let joined = with_text(join, String::new());
+        let tokens = tokens_of(value, joined.separator());
+        let found: Vec<(&String, &u64)> = match &tokens {
+            // Each workload may have a text of its own.
+            Some(tokens) if tokens.len() < self.texts.map_or(0, BTreeMap::len) => {
+                let known = tokens
+                    .iter()
+                    .filter_map(|&token| self.texts?.get_key_value(token));
+                let known: BTreeMap<&String, &u64> = known.collect();
+                known.into_iter().collect()
+            }
+            Some(_) | None => self.known().collect(),
+        };
+        let is_in = |text: &str| remove_token(value, text, &joined).is_some();
+        let found: Vec<_> = found.into_iter().filter(|(text, _)| is_in(text)).collect();
+        let oldest = found.iter().map(|(_, generation)| *generation).min();
+        let found = found.iter().rev();
         found
-            .into_iter()
-            .filter(is_oldest)
-            .map(|(_, text)| *text)
+            .filter(|(_, generation)| Some(*generation) == oldest)
+            .map(|(text, _)| text.as_str())
             .collect()
+    }
+
+    fn known(&self) -> impl Iterator<Item = (&'v String, &'v u64)> + use<'v> {
+        self.texts.into_iter().flatten()
     }
 
     fn ambiguous(&self, texts: impl Iterator<Item = String>) -> LockedRecordError {
@@ -223,6 +259,31 @@ impl<'v> JoinedVariable<'v> {
             texts: texts.collect(),
         }
     }
+}
+
+/// The parts of a value between separators or blanks, of any number of tokens. `None` if there are very many.
+fn tokens_of<'v>(value: &'v str, separator: &str) -> Option<Vec<&'v str>> {
+    const MOST_TOKENS: usize = 100;
+    let is_blank = |char: Option<char>| char.is_some_and(char::is_whitespace);
+    let borders = value.char_indices().map(|(at, _)| at).chain([value.len()]);
+    let is_start = |&at: &usize| {
+        let before = &value[..at];
+        before.is_empty() || before.ends_with(separator) || is_blank(before.chars().next_back())
+    };
+    let is_end = |&at: &usize| {
+        let behind = &value[at..];
+        behind.is_empty() || behind.starts_with(separator) || is_blank(behind.chars().next())
+    };
+    let starts: Vec<usize> = borders.clone().filter(is_start).collect();
+    let ends: Vec<usize> = borders.filter(is_end).collect();
+    if starts.len().max(ends.len()) > MOST_TOKENS {
+        return None;
+    }
+    let tokens = starts.iter().flat_map(|&start| {
+        let ends = ends.iter().filter(move |&&end| start <= end);
+        ends.map(move |&end| &value[start..end])
+    });
+    Some(tokens.collect())
 }
 
 fn missing_content(path: &str) -> LockedRecordError {
@@ -256,6 +317,7 @@ fn with_text(join: &LockedJoin, text: String) -> JoinedText {
         new: join.new,
         shared: join.shared,
         renamed: join.renamed.clone(),
+        candidates: TextCandidates::default(),
     }
 }
 
