@@ -36,6 +36,14 @@ AGENT = policy(
     podAnnotations: {example.com/agent: 'on'}
 """,
 )
+# Each workload has a text and an item of its own, which a lock file has among those of all workloads.
+OWN = policy(
+    inject="""\
+    env:
+    - {name: NAME, value: '${workload.name}'}
+    - {name: OPTIONS, op: Append, value: '-Dname=${workload.name}'}
+""",
+)
 GENERATE = policy(
     inject="    envFrom: [{configMapRef: {name: '${workload.name}-agent'}}]\n",
 ) + """\
@@ -224,6 +232,7 @@ CASES = {
     "generated-list": (300, simple(lambda size: yaml_list(workload(at) for at in range(size)), GENERATE), APPLY, []),
     "generated-list-json": (300, simple(lambda size: json_list(size, indent=2), GENERATE), APPLY, []),
     "records": (50, simple(workloads), APPLY, RECORDED),
+    "records-of-own-texts": (300, simple(workloads, OWN), APPLY, RECORDED),
     "record-of-many-items": (100, inject_many, APPLY, RECORDED),
     "later-policy": (100, later_policy, ["apply", "-q", "-p", "later.yaml", "in.yaml"], RECORDED),
     "changed-by-hand": (100, later_policy, ["check", "-p", "later.yaml", "in.yaml"], [*RECORDED, change_by_hand]),

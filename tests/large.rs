@@ -5,6 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use tempfile::TempDir;
 
 use crate::program::{self, assert_exit, stderr_of, stdout_of};
@@ -304,13 +307,37 @@ fn list(column: usize, metadata: &str, last: &str) -> String {
     text + "kind: List\nmetadata:" + metadata + "\n  resourceVersion: \"\"\n"
 }
 
+/// The same in JSON.
+fn json_list(list: &str, indent: &str) -> String {
+    let list: Value = serde_yaml::from_str(list).unwrap();
+    let mut text = Vec::new();
+    let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+    list.serialize(&mut Serializer::with_formatter(&mut text, formatter))
+        .unwrap();
+    String::from_utf8(text).unwrap() + "\n"
+}
+
+/// Lists with pairs of text that differ between the two: the first is worked on in parts, and the second as a whole.
+fn lists_in_parts() -> Vec<(String, [&'static str; 2])> {
+    let invalid = deployment(0, "java").replace("name: app-0", "name: App_0");
+    let [fine, invalid] =
+        [(0, deployment(0, "java")), (2, invalid)].map(|(column, last)| list(column, "   ", &last));
+    let json = ["\"items\": [", "\"items\":  ["];
+    let json_lists = [(&fine, "    "), (&invalid, "  "), (&fine, "\t")];
+    let json_lists = json_lists.map(|(list, indent)| (json_list(list, indent), json));
+    let crlf = json_lists[0].0.replace('\n', "\r\n");
+    // An anchor is left to the complete parser, so the List is read as a whole.
+    let yaml = ["metadata:   ", "metadata: &a"];
+    let lists = [(fine, yaml), (invalid, yaml), (crlf, json)];
+    lists.into_iter().chain(json_lists).collect()
+}
+
 #[test]
 fn a_long_list_is_worked_on_in_parts_with_the_same_result() {
-    let invalid = deployment(0, "java").replace("name: app-0", "name: App_0");
-    for (column, last) in [(0, deployment(0, "java")), (2, invalid)] {
-        // An anchor is left to the complete parser, so the List is read as a whole.
-        let [in_parts, whole] = ["   ", " &a"].map(|metadata| list(column, metadata, &last));
-        let [in_parts, whole] = [in_parts, whole].map(|text| Place::with(&text));
+    for (list, [in_parts, whole]) in lists_in_parts() {
+        let texts = [list.clone(), list.replacen(in_parts, whole, 1)];
+        assert_ne!(texts[0], texts[1]);
+        let [of_parts, of_whole] = texts.map(|text| Place::with(&text));
         for command in [
             "apply",
             "apply -q",
@@ -319,11 +346,11 @@ fn a_long_list_is_worked_on_in_parts_with_the_same_result() {
             "explain -o json",
         ] {
             let args = format!("{command} --no-config -p policy.yaml all.yaml");
-            let [found, wanted] = [&in_parts, &whole].map(|place| {
+            let [found, wanted] = [&of_parts, &of_whole].map(|place| {
                 let mut program = Command::new(env!("CARGO_BIN_EXE_podgraft"));
                 let program = program.args(args.split(' ')).current_dir(place.path());
                 let output = program.output().unwrap();
-                let shown = stdout_of(&output).replace("metadata: &a", "metadata:   ");
+                let shown = stdout_of(&output).replace(whole, in_parts);
                 (output.status.code(), shown, stderr_of(&output))
             });
             assert!(found == wanted, "{command}");

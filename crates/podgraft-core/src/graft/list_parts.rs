@@ -206,3 +206,28 @@ impl Line<'_> {
             .starts_with(|first: char| first.is_ascii_alphabetic())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::ListParts;
+
+    #[test]
+    fn indented_json_is_cut_between_its_items() {
+        let items: Vec<Value> = (0..5000)
+            .map(|number| json!({"kind": "Pod", "metadata": {"name": number, "items": []}}))
+            .collect();
+        let list = json!({"apiVersion": "v1", "items": items, "kind": "List"});
+        let text = serde_json::to_string_pretty(&list).expect("a value is JSON");
+        let parts = ListParts::of(&text).expect("it is a List");
+        let mut found = Vec::new();
+        for part in parts.lists() {
+            let list: Value = serde_json::from_str(&part.text).expect("a part is JSON");
+            assert_eq!(list["kind"], "List");
+            found.extend(list["items"].as_array().expect("a list").clone());
+        }
+        assert!(parts.parts.len() > 2 && found == items);
+        assert!(ListParts::of(&list.to_string()).is_none());
+    }
+}
