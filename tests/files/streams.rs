@@ -80,10 +80,10 @@ fn json_with_comments_passes_if_it_names_no_kind() {
         "// for the editor\n{\n  \"strict\": true, // FIXME: x\n  \"target\": \"es6\"\n}\n";
     let kind = settings.replace("strict", "kind");
     let escaped = settings.replace("strict", r"\u006bind");
-    for text in [
-        settings,
-        settings.strip_prefix("// for the editor\n").unwrap(),
-    ] {
+    let object = settings.strip_prefix("// for the editor\n").unwrap();
+    let marked = format!("\u{feff}{settings}");
+    let array = format!("[\n// for the editor\n{object}]\n");
+    for text in [settings, object, &marked, &array] {
         place.write("m/tsconfig.json", text);
         place.write("m/a.yaml", deployment("a"));
         let output = place.run(&["apply", "-i", "-p", "policy.yaml", "m"]);

@@ -184,7 +184,7 @@ pub(super) fn parse_problem(error: &ParseError, source: &Source<'_>) -> Diagnost
 /// Whether a text that YAML parsers refuse is JSON without Kubernetes objects: JSON objects without a `kind`, one after the
 /// other, which kubectl reads as a stream, or JSON with comments that names no `kind`, such as a `tsconfig.json`.
 pub(super) fn is_other_json(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = text.trim_start_matches('\u{feff}').trim_start();
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     let is_other = |object: serde_json::Result<Map<String, Value>>| {
         object.is_ok_and(|object| !object.contains_key("kind"))
@@ -194,7 +194,7 @@ pub(super) fn is_other_json(text: &str) -> bool {
     let is_commented = ["//", "/*"].iter().any(|comment| text.contains(comment));
     match text.chars().next() {
         Some('{') => is_commented && names_no_kind || objects.all(is_other),
-        Some('/') => is_commented && names_no_kind,
+        Some('/' | '[') => is_commented && names_no_kind,
         _ => false,
     }
 }
