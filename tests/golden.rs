@@ -237,6 +237,7 @@ impl Case {
             .expect("the program runs");
         let expected_file = self.folder.join(self.expected_file());
         match output.status.code() {
+            Some(0) if self.is_to_be_refused() => return Err("the input is not refused".into()),
             Some(0) => compare(&expected_file, &output.stdout)?,
             Some(2) if !expected_file.exists() && output.stdout.is_empty() => {}
             code => {
@@ -248,6 +249,12 @@ impl Case {
             &self.folder.join("report.txt"),
             &without_hints(&output.stderr),
         )
+    }
+
+    fn is_to_be_refused(&self) -> bool {
+        self.folder
+            .parent()
+            .is_some_and(|group| group.ends_with("refuse"))
     }
 
     fn check_second_run(&self, expected: &[u8]) {

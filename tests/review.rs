@@ -57,7 +57,10 @@ fn each_format_has_a_folder_that_shows_it() {
     for format in formats("diff") {
         let start = format!("-o {format} ");
         let is_shown = |line: &String| line.starts_with("diff ") && line.contains(&start);
-        assert!(commands.iter().any(is_shown), "{format}");
+        assert!(
+            commands.iter().any(is_shown),
+            "no folder of testdata/review has the command `diff -o {format} ...`"
+        );
     }
 }
 

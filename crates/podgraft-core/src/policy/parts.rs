@@ -211,14 +211,14 @@ mod tests {
             let target = ChangeTarget::from_path(&format!("pod/spec/{list}/x"));
             assert!(
                 matches!(target, ChangeTarget::PodItem(..)),
-                "{list}: {target}"
+                "add `{list}` to `from_path` in change.rs, which says `{target}`"
             );
         }
         for list in CONTAINER_LISTS {
             let target = ChangeTarget::from_path(&format!("pod/spec/containers/app/{list}/x"));
             assert!(
                 matches!(target, ChangeTarget::ContainerItem(..)),
-                "{list}: {target}"
+                "add `{list}` to `in_container` in change.rs, which says `{target}`"
             );
         }
     }

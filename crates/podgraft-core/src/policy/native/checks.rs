@@ -101,7 +101,10 @@ mod tests {
         let words = fields("Inject").expect("it has fields").keys();
         for word in words.filter(|word| of_pod.contains_key(*word)) {
             let mut refused = NOT_IN_POD_SPEC.iter().map(|(field, _)| field);
-            assert!(refused.any(|field| field == word), "{word}");
+            assert!(
+                refused.any(|field| field == word),
+                "add `{word}` to NOT_IN_POD_SPEC"
+            );
         }
     }
 }
