@@ -15,7 +15,6 @@ use crate::options::Options;
 use crate::outcome::{Outcome, PolicyReport};
 use crate::plan::draft::Draft;
 use crate::plan::{RunContext, plan};
-use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
 use crate::policy::{Policy, Rule};
 use crate::record::restore_order;
 use crate::source::Source;
@@ -363,9 +362,7 @@ fn filled_fields(rule: &Rule) -> Vec<&str> {
     }
     let inject = &rule.inject;
     let (of_pod, of_containers) = inject.items_of_lists();
-    let of_pod = POD_LISTS.into_iter().zip(of_pod);
-    let of_containers = CONTAINER_LISTS.into_iter().zip(of_containers);
-    let lists = of_pod.chain(of_containers);
+    let lists = of_pod.into_iter().chain(of_containers);
     let lists = lists
         .filter(|(_, items)| !items.is_empty())
         .map(|(list, _)| list);

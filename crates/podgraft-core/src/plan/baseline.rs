@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::change::MetadataOwner;
 use crate::inventory::Inventory;
 use crate::manifest::pod::Workload;
-use crate::policy::parts::{CONTAINER_LISTS, POD_LISTS};
+use crate::policy::parts::{CONTAINER_LISTS, ListItems, POD_LISTS};
 use crate::policy::template::has_expression;
 use crate::policy::{EnvOp, Injection, OnConflict, Policy, PolicyValue, Rule};
 use crate::record::name_field;
@@ -142,7 +142,7 @@ impl OwnWork<'_, '_> {
             return;
         }
         for inject in expanded.injects() {
-            items.lists(workload.pod_spec, &POD_LISTS, inject.items_of_lists().0);
+            items.lists(workload.pod_spec, inject.items_of_lists().0);
         }
         let of_all = chosen
             .iter()
@@ -150,7 +150,7 @@ impl OwnWork<'_, '_> {
         let of_each = chosen.iter().zip(&expanded.of_containers);
         for (container, inject) in of_all.chain(of_each) {
             let (_, policy_items) = inject.items_of_lists();
-            items.lists(container.node, &CONTAINER_LISTS, policy_items);
+            items.lists(container.node, policy_items);
         }
         // People write the same labels. If nothing else of the rule is there, no earlier run applied it.
         let is_absent = items.equal.is_empty()
@@ -234,7 +234,7 @@ impl OwnWork<'_, '_> {
         for rule in rules.filter(|rule| rule.template.is_none()) {
             for container in self.workload.containers() {
                 let (_, policy_items) = rule.inject.items_of_lists();
-                found.lists(container.node, &CONTAINER_LISTS, policy_items);
+                found.lists(container.node, policy_items);
             }
         }
         found.equal
@@ -270,11 +270,11 @@ impl OwnWork<'_, '_> {
 /// Whether an `inject` has items that are in the output as the policy has them. Joined texts are not, and other values than
 /// those of the manifest only if these are conflicts.
 fn stays_as_it_is(rule: &Rule, inject: &Injection) -> bool {
-    let (of_pod, [env_from, ports, _, mounts]) = inject.items_of_lists();
+    let (of_pod, of_container) = inject.items_of_lists();
     let has_containers = !inject.init_containers.is_empty() || !inject.sidecars.is_empty();
     let has_variables = inject.env.iter().any(|change| change.op == EnvOp::Set);
-    let lists = of_pod.iter().chain([&env_from, &ports, &mounts]);
-    let has_items = lists.into_iter().any(|items| !items.is_empty());
+    let mut lists = of_pod.into_iter().chain(of_container);
+    let has_items = lists.any(|(list, items)| list != "env" && !items.is_empty());
     rule.on_conflict == OnConflict::Error && (has_containers || has_variables || has_items)
 }
 
@@ -347,15 +347,10 @@ impl<'w, 't> OwnItems<'w, 't> {
         }
     }
 
-    /// Finds the items of lists that equal one of a policy's. `policy_items` has those of each list.
-    fn lists<'p>(
-        &mut self,
-        holder: NodeId,
-        lists: &[&str],
-        policy_items: impl IntoIterator<Item = Vec<&'p PolicyValue>>,
-    ) {
+    /// Finds the items of lists that equal one of a policy's.
+    fn lists<'p>(&mut self, holder: NodeId, policy_items: impl IntoIterator<Item = ListItems<'p>>) {
         let tree = self.workload.tree;
-        for (list, policy_items) in lists.iter().zip(policy_items) {
+        for (list, policy_items) in policy_items {
             let is_own = |item: &NodeId| {
                 let is_equal = |value| policy_items.iter().any(|own| is_same(&value, &own.value));
                 to_value(tree, *item).is_ok_and(is_equal)

@@ -15,6 +15,9 @@ pub(crate) const POD_LISTS: [&str; 2] = ["volumes", "imagePullSecrets"];
 /// Lists of a container that policies add items to.
 pub(crate) const CONTAINER_LISTS: [&str; 4] = ["envFrom", "ports", "env", "volumeMounts"];
 
+/// The items that an `inject` adds to a list, and the key of the list.
+pub(crate) type ListItems<'i> = (&'static str, Vec<&'i PolicyValue>);
+
 /// How a part gets into a workload, and so where it can be found there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PartForm {
@@ -74,12 +77,11 @@ impl Injection {
         };
         let mut parts = Vec::new();
         let (of_pod, of_container) = self.items_of_lists();
-        let of_pod = POD_LISTS.iter().zip(of_pod);
-        for (list, items) in of_pod.chain(CONTAINER_LISTS.iter().zip(of_container)) {
-            parts.extend(items.into_iter().map(|item| match *list {
+        for (list, items) in of_pod.into_iter().chain(of_container) {
+            parts.extend(items.into_iter().map(|item| match list {
                 // Only the key says that such an item is the name of a Secret.
                 "imagePullSecrets" => {
-                    let value = Arc::new(json!({*list: [&*item.value]}));
+                    let value = Arc::new(json!({list: [&*item.value]}));
                     let at = item.at.clone();
                     (PartForm::Whole, PolicyValue { value, at })
                 }
@@ -134,7 +136,7 @@ impl Injection {
     /// The items for each of [`POD_LISTS`] and each of [`CONTAINER_LISTS`]. All fields are named here, so that the compiler
     /// asks whether a new one is such a list: if it is left out, a second run takes its items for the user's, `--forbid`
     /// and `policy lint` do not see them, and expressions in them do not know `container`.
-    pub(crate) fn items_of_lists(&self) -> ([Vec<&PolicyValue>; 2], [Vec<&PolicyValue>; 4]) {
+    pub(crate) fn items_of_lists(&self) -> ([ListItems<'_>; 2], [ListItems<'_>; 4]) {
         let Injection {
             volumes,
             image_pull_secrets,
@@ -163,14 +165,14 @@ impl Injection {
         let env = env.iter().filter(|change| change.op != EnvOp::Remove);
         (
             [
-                volumes.iter().map(|(item, _)| item).collect(),
-                image_pull_secrets.iter().collect(),
+                ("volumes", volumes.iter().map(|(item, _)| item).collect()),
+                ("imagePullSecrets", image_pull_secrets.iter().collect()),
             ],
             [
-                env_from.iter().collect(),
-                ports.iter().collect(),
-                env.map(|change| &change.item).collect(),
-                volume_mounts.iter().collect(),
+                ("envFrom", env_from.iter().collect()),
+                ("ports", ports.iter().collect()),
+                ("env", env.map(|change| &change.item).collect()),
+                ("volumeMounts", volume_mounts.iter().collect()),
             ],
         )
     }
@@ -204,6 +206,14 @@ fn nested_value(path: &Pointer, value: Value) -> Value {
 mod tests {
     use super::*;
     use crate::change::ChangeTarget;
+
+    #[test]
+    fn the_items_of_each_list_are_known() {
+        let inject = Injection::default();
+        let (of_pod, of_container) = inject.items_of_lists();
+        assert_eq!(of_pod.map(|(list, _)| list), POD_LISTS);
+        assert_eq!(of_container.map(|(list, _)| list), CONTAINER_LISTS);
+    }
 
     #[test]
     fn an_item_of_each_list_is_named_by_its_path() {
