@@ -286,7 +286,7 @@ fn differences(
         value: Arc::new(value.clone()),
         at: at.clone(),
     };
-    for (list, kind) in LISTS {
+    for (list, kind, add) in LISTS {
         let old = items_of(before, list);
         for new in items_of(after, list) {
             let name = new["name"].as_str().unwrap_or_default();
@@ -299,13 +299,13 @@ fn differences(
                 Some(_) | None => {
                     let target = ChangeTarget::PodItem(kind, name.to_owned());
                     changes.push(Change::new(Operation::Add, target));
-                    add_to(&mut inject, kind, item(new));
+                    add(&mut inject, item(new));
                 }
             }
         }
     }
     let fields = after.as_object().into_iter().flatten();
-    let is_list = |key: &str| LISTS.iter().any(|(list, _)| *list == key);
+    let is_list = |key: &str| LISTS.iter().any(|(list, ..)| *list == key);
     let mut changed_fields = Map::new();
     for (key, value) in fields.filter(|(key, _)| !is_list(key)) {
         let operation = match before.get(key) {
@@ -325,26 +325,21 @@ fn differences(
     (changes, inject)
 }
 
-/// Adds an item of a list of the pod spec to an injection.
-fn add_to(inject: &mut Injection, kind: PodItem, item: PolicyValue) {
-    match kind {
-        PodItem::Volume => inject.volumes.push((item, Position::Last)),
-        PodItem::InitContainer => inject.init_containers.push((item, Position::Last)),
-        PodItem::Container
-        | PodItem::Sidecar
-        | PodItem::NativeSidecar
-        | PodItem::ImagePullSecret => {
-            let kind = SidecarType::Container;
-            inject.sidecars.push((item, kind, Position::Last));
-        }
-    }
-}
+/// Adds an item to an injection.
+type AddItem = fn(&mut Injection, PolicyValue);
 
 /// The lists of a pod spec that are compared item by item.
-const LISTS: [(&str, PodItem); 3] = [
-    ("volumes", PodItem::Volume),
-    ("initContainers", PodItem::InitContainer),
-    ("containers", PodItem::Container),
+const LISTS: [(&str, PodItem, AddItem); 3] = [
+    ("volumes", PodItem::Volume, |inject, item| {
+        inject.volumes.push((item, Position::Last));
+    }),
+    ("initContainers", PodItem::InitContainer, |inject, item| {
+        inject.init_containers.push((item, Position::Last));
+    }),
+    ("containers", PodItem::Container, |inject, item| {
+        let kind = SidecarType::Container;
+        inject.sidecars.push((item, kind, Position::Last));
+    }),
 ];
 
 fn in_container(container: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {

@@ -234,7 +234,6 @@ fn line<'a>(line: &'a HunkLine<'a>) -> LineJson<'a> {
 }
 
 #[cfg(test)]
-#[cfg(test)]
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let schema = schemars::schema_for!(DiffReport<'_>);
