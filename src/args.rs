@@ -145,6 +145,8 @@ pub struct UndoArgs {
     #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
     pub in_place: bool,
     /// Write all manifests, changed or not, into this folder, with the structure of the given folders
+    ///
+    /// Other files, such as a kustomization.yaml and its patches, are not copied.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// The configuration.

@@ -19,6 +19,8 @@ pub struct ApplyArgs {
     #[arg(short, long, conflicts_with = "output_dir", help_heading = "Output")]
     pub in_place: bool,
     /// Write all manifests, changed or not, into this folder, with the structure of the given folders
+    ///
+    /// Other files, such as a kustomization.yaml and its patches, are not copied.
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub output_dir: Option<PathBuf>,
     /// Write the result as it is produced, for input larger than memory; an error then truncates the result
