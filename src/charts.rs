@@ -20,16 +20,23 @@ pub fn advise_rendering(problems: &mut [Diagnostic], paths: &[PathBuf]) {
             let mut folders = Path::new(file).ancestors().skip(1);
             folders.find(|folder| folder.join("Chart.yaml").is_file())
         });
-        let command = command_with_chart(chart, paths);
-        problem.help = Some(format!(
-            "render it first, and pass the result to podgraft: {command}"
-        ));
+        problem.help = Some(match command_with_chart(chart, paths) {
+            Some(command) => {
+                format!("render it first, and pass the result to podgraft: {command}")
+            }
+            None => {
+                "podgraft injects nothing into templates: leave them out with --exclude".to_owned()
+            }
+        });
     }
 }
 
 /// The command line of this run with rendered manifests instead of its paths: `helm template orders charts/orders |
-/// podgraft diff -p policies -`.
-pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
+/// podgraft diff -p policies -`. `None` for `undo`: what is rendered anew has no injection.
+pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> Option<String> {
+    if std::env::args_os().nth(1).as_deref() == Some(OsStr::new("undo")) {
+        return None;
+    }
     let (release, folder) = match chart {
         Some(chart) => {
             let folder = match chart.as_os_str().is_empty() {
@@ -57,10 +64,10 @@ pub fn command_with_chart(chart: Option<&Path>, paths: &[PathBuf]) -> String {
     if !paths.is_empty() {
         words.push("-".to_owned());
     }
-    format!(
-        "helm template {release} {folder} | podgraft {}",
-        words.join(" ")
-    )
+    let words = words.join(" ");
+    Some(format!(
+        "helm template {release} {folder} | podgraft {words}"
+    ))
 }
 
 /// Where a path stands on a command line. An equal word may be the value of a flag.

@@ -365,9 +365,12 @@ fn passed_over(templates: &[PathBuf], folder: &Path) -> Option<Diagnostic> {
     };
     let templates = first.display();
     let message = format!("the templates in `{templates}`{more} are skipped");
+    let note = Diagnostic::note(Code::NotRendered, message);
     let command = command_with_chart(first.parent(), &[folder.to_path_buf()]);
-    let help = format!("render the chart first: {command}");
-    Some(Diagnostic::note(Code::NotRendered, message).help(help))
+    Some(match command {
+        Some(command) => note.help(format!("render the chart first: {command}")),
+        None => note,
+    })
 }
 
 fn is_link_outside(entry: &DirEntry, root: &Path) -> bool {

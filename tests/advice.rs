@@ -53,6 +53,21 @@ fn a_post_renderer_is_not_advised_to_take_a_path() {
 }
 
 #[test]
+fn undo_is_not_advised_to_render_a_chart() {
+    let place = place();
+    succeeded(&place.run(&["apply", "--no-config", "-i", "-p", "policy.yaml", "r"]));
+    place.write("r/template.yaml", "{{- if .Values.on }}\n{{- end }}\n");
+    let undo = ["undo", "--no-config", "-i", "r"];
+    let text = failed(&place.run(&undo));
+    assert!(
+        text.contains("leave them out with --exclude") && !text.contains("helm template"),
+        "{text}"
+    );
+    succeeded(&place.run(&[&undo[..], &["--exclude", "template.yaml"]].concat()));
+    assert_eq!(place.read("r/a.yaml"), DEPLOYMENT);
+}
+
+#[test]
 fn the_command_that_renders_a_chart_keeps_the_values_of_flags() {
     let place = place();
     place.write("shop/Chart.yaml", "name: shop\n");
