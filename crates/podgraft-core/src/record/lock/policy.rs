@@ -121,6 +121,9 @@ pub enum LockedRecordError {
     },
 }
 
+/// A place with more known contents than this may have one for each workload.
+const MANY: usize = 16;
+
 /// The content that a lock file has for one policy.
 struct KnownContents<'l> {
     lock: &'l Lock,
@@ -148,7 +151,6 @@ impl<'l> KnownContents<'l> {
     /// The digests of the known items of a place, newest first. If each workload may have an item of its own, the one that
     /// is in place.
     fn digests(&self, path: &str, lookup: PathLookup<'_>) -> Result<String, LockedRecordError> {
-        const MANY: usize = 16;
         let known = self.known(ContentKind::Item, path);
         let known = known.filter(|known| !known.is_empty());
         let known = known.ok_or_else(|| missing_content(path))?;
@@ -227,26 +229,29 @@ impl<'v> JoinedVariable<'v> {
             return Vec::new();
         };
         let joined = with_text(join, String::new());
-        let tokens = tokens_of(value, joined.separator());
-        let found: Vec<(&String, &u64)> = match &tokens {
-            // Each workload may have a text of its own.
-            Some(tokens) if tokens.len() < self.texts.map_or(0, BTreeMap::len) => {
-                let known = tokens
-                    .iter()
-                    .filter_map(|&token| self.texts?.get_key_value(token));
-                let known: BTreeMap<&String, &u64> = known.collect();
-                known.into_iter().collect()
-            }
-            Some(_) | None => self.known().collect(),
-        };
         let is_in = |text: &str| remove_token(value, text, &joined).is_some();
-        let found: Vec<_> = found.into_iter().filter(|(text, _)| is_in(text)).collect();
+        let mut found = self.candidates(value, joined.separator());
+        found.retain(|(text, _)| is_in(text));
         let oldest = found.iter().map(|(_, generation)| *generation).min();
-        let found = found.iter().rev();
-        found
-            .filter(|(_, generation)| Some(*generation) == oldest)
-            .map(|(text, _)| text.as_str())
-            .collect()
+        let oldest = found
+            .iter()
+            .rev()
+            .filter(|(_, generation)| Some(*generation) == oldest);
+        oldest.map(|(text, _)| text.as_str()).collect()
+    }
+
+    /// The known texts that a value may contain, in alphabetical order. Where each workload has a text of its own, these
+    /// are few of thousands.
+    fn candidates(&self, value: &str, separator: &str) -> Vec<(&'v String, &'v u64)> {
+        let many = self.texts.filter(|texts| texts.len() > MANY);
+        let known = many.and_then(|texts| {
+            let tokens = tokens_of(value, separator).filter(|tokens| tokens.len() < texts.len())?;
+            let known = tokens
+                .iter()
+                .filter_map(|&token| texts.get_key_value(token));
+            Some(BTreeMap::from_iter(known).into_iter().collect())
+        });
+        known.unwrap_or_else(|| self.known().collect())
     }
 
     fn known(&self) -> impl Iterator<Item = (&'v String, &'v u64)> + use<'v> {
