@@ -165,6 +165,8 @@ impl LockFiles {
     ) -> Diagnosed<Vec<NewLock>> {
         unless(files.iter().flat_map(indistinct_records).collect(), ())?;
         let mut locks = LockSet::clone(&self.locks);
+        // A run over some of the workloads does not know where the others are.
+        locks.keeps_all_lines = !selection.is_empty();
         let of_run = files.iter().map(|file| {
             let records = file.report.records.as_slice();
             (&*file.input.name, file.text.as_slice(), records)
@@ -178,11 +180,8 @@ impl LockFiles {
             };
             let mut gone: BTreeSet<WorkloadKey> =
                 lock.workloads().filter(is_gone).cloned().collect();
-            if !gone.is_empty() {
+            if !gone.is_empty() && selection.is_empty() {
                 self.keep_moved(index, &mut gone, files);
-                if !selection.is_empty() {
-                    keep_unselected(&mut gone, files);
-                }
                 lock.retain(|key| !gone.contains(key));
             }
         }
@@ -230,15 +229,6 @@ impl LockFiles {
                 gone.retain(|key| !may_be_named_in(&text, &key.name));
             }
         }
-    }
-}
-
-/// Takes out of the workloads that are gone those that a marked file may have and that were not selected there.
-fn keep_unselected(gone: &mut BTreeSet<WorkloadKey>, files: &[GraftedFile]) {
-    for file in files.iter().filter(|file| is_marked(&file.text)) {
-        let records = file.report.records.iter();
-        let recorded: HashSet<&str> = records.map(|record| &*record.name).collect();
-        gone.retain(|key| recorded.contains(&*key.name) || !may_be_named_in(&file.text, &key.name));
     }
 }
 

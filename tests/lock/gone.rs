@@ -417,3 +417,28 @@ fn what_moved_keeps_its_own_in_a_run_over_other_workloads() {
         assert_eq!(place.read("apps/h.yaml"), two, "{run:?}");
     }
 }
+
+/// A workload gets another name, or is copied, and a run looks at others, or at the copy, only.
+#[test]
+fn what_is_renamed_or_copied_keeps_its_own_in_a_run_over_other_workloads() {
+    let [one, two] = ["one", "two"].map(|name| workload(name, &format!("own-{name}")));
+    let renamed = |text: &str| text.replacen("name: one", "name: new", 1);
+    let copied = |text: &str| format!("{text}---\n{}", renamed(text));
+    let check = |text: &str, edit: &dyn Fn(&str) -> String| {
+        for run in [
+            "apply -i -p policy.yaml --workload deploy/other apps",
+            "undo -i --workload deploy/other apps",
+            "apply -i -p policy.yaml --workload deploy/new apps",
+        ] {
+            let other = workload("other", "own");
+            let place = repository(&[("f.yaml", text.to_owned()), ("g.yaml", other)]);
+            succeeded(&place, &["apply", "-q", "-i", "-p", "policy.yaml", "apps"]);
+            place.write("apps/f.yaml", edit(&place.read("apps/f.yaml")));
+            succeeded(&place, &run.split(' ').collect::<Vec<_>>());
+            succeeded(&place, &["undo", "-q", "-i", "apps"]);
+            assert_eq!(place.read("apps/f.yaml"), edit(text), "{run}");
+        }
+    };
+    check(&format!("{one}---\n{two}"), &renamed);
+    check(&one, &copied);
+}

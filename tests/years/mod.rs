@@ -394,7 +394,7 @@ impl Repository {
         LockSet {
             locks: vec![lock],
             files: known.collect(),
-            gone: std::collections::HashSet::new(),
+            ..LockSet::default()
         }
     }
 

@@ -18,6 +18,9 @@ pub struct LockSet {
     pub files: HashMap<Arc<str>, (usize, String)>,
     /// Files that the lock files name and that are gone: the index of the lock file, and their path from its folder.
     pub gone: HashSet<(usize, String)>,
+    /// Whether a workload's line stays if another one is found to be the same, or a copy: the run looks at some of the
+    /// workloads only.
+    pub keeps_all_lines: bool,
 }
 
 impl LockSet {
@@ -161,7 +164,8 @@ impl LockSet {
             let from = workloads
                 .iter()
                 .filter_map(|workload| workload.from.as_ref());
-            let gone = from.filter(|from| {
+            let gone = from.filter(|_| !self.keeps_all_lines);
+            let gone = gone.filter(|from| {
                 of_run.contains(&(*lock, from.file.as_str()))
                     || self.gone.contains(&(*lock, from.file.clone()))
             });
