@@ -3,9 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use podgraft_core::diagnostic::Diagnostic;
+use podgraft_core::graft::Options;
+use podgraft_core::graft::verify_undo::prune_proven;
 use podgraft_core::outcome::FileReport;
+use podgraft_core::record::lock::LockSet;
 use podgraft_core::yaml::splice::{Edit, splice, splice_part};
 
+use crate::grafting::GraftedText;
+use crate::texts::InputBytes;
 use crate::walk::Input;
 
 /// One file with its result.
@@ -24,6 +30,21 @@ pub struct GraftedFile {
 }
 
 impl GraftedFile {
+    /// A text with its report and its parts.
+    pub fn of((input, text): InputBytes, (report, parts): GraftedText) -> Self {
+        let path = input.path().map_or_else(
+            || b"stdin".to_vec(),
+            |path| path.as_os_str().as_encoded_bytes().to_vec(),
+        );
+        GraftedFile {
+            input,
+            path,
+            text,
+            report,
+            parts,
+        }
+    }
+
     /// Whether the whole text goes into a stream.
     pub fn is_whole(&self) -> bool {
         matches!(&self.parts[..], [only] if *only == (0..self.text.len()))
@@ -47,6 +68,19 @@ impl GraftedFile {
         }
         stream
     }
+}
+
+/// Removes the generated objects that no workload of the run needs any more, and proves that the run can be undone.
+pub fn prune_files(
+    files: &mut [GraftedFile],
+    options: &Options,
+    locks: &Arc<LockSet>,
+) -> Option<Diagnostic> {
+    let files = files.iter_mut().map(|file| {
+        let name = Arc::clone(&file.input.name);
+        (name, file.text.as_slice(), &mut file.report)
+    });
+    prune_proven(&mut files.collect::<Vec<_>>(), options, locks)
 }
 
 /// Whether the edit belongs to the part. An insertion at the boundary of two documents belongs to the first: nothing is

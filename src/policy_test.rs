@@ -9,23 +9,24 @@ use std::sync::Arc;
 
 use podgraft_core::diagnostic::{Code, Diagnosed, Diagnostic};
 use podgraft_core::graft::companions::WrittenObjects;
-use podgraft_core::graft::verify_undo::prune_proven;
-use podgraft_core::graft::{Options, RunContext, graft_on_threads, run_notes};
+use podgraft_core::graft::{Options, RunContext, run_notes};
 use podgraft_core::options::parse_kube_version;
 use podgraft_core::outcome::FileReport;
+use podgraft_core::policy::Policy;
 use podgraft_core::policy::params::ParamSetting;
 use podgraft_core::policy::read::{PolicyFile, read};
 use podgraft_core::policytest::{self, KIND, PolicyTest, TestResult, TestRun, judge, junit, table};
 use podgraft_core::report::merge_repeated;
 use podgraft_core::source::Place;
 use podgraft_core::wording::shell_path;
-use podgraft_core::yaml::splice::splice;
 
 use crate::args::parse_param;
 use crate::args::tools::{TestArgs, TestFormat};
 use crate::diagnostics::{Console, inform};
 use crate::exit::Exit;
 use crate::gather_inventory::{FactSources, gather};
+use crate::grafted_file::{GraftedFile, prune_files};
+use crate::grafting::Grafting;
 use crate::locks::LockFiles;
 use crate::path_filter::PathFilter;
 use crate::paths::real;
@@ -130,10 +131,13 @@ fn run(test: &PolicyTest, updates: Option<&mut Updates>) -> Diagnosed<(TestRun, 
     let expected = spec.expect.output.as_ref().filter(|_| updates.is_none());
     let expected = expected.map(|name| read_expected(&folder.join(name), test));
     let expected = expected.transpose()?;
-    let texts = read_inputs(&spec.inputs, folder)?;
+    let (texts, mut problems) = read_inputs(&spec.inputs, folder)?;
     let mut files = policy_files(&spec.policies, folder, &texts)?;
-    let (settings, options) = (settings(test)?, options(test)?);
-    let (policies, mut problems) = read(files.clone(), &settings);
+    let settings = settings(test)?;
+    let (policies, of_policies) = read(files.clone(), &settings);
+    problems.extend(of_policies);
+    let options = options(test, &policies)?;
+    let lock_files = LockFiles::of(&texts)?;
     if files.is_empty() {
         problems.push(no_policy(&[]));
     }
@@ -145,7 +149,7 @@ fn run(test: &PolicyTest, updates: Option<&mut Updates>) -> Diagnosed<(TestRun, 
         manifests: texts.iter().map(source_text).collect(),
         policy_files: &files,
         context,
-        lock_files: &LockFiles::default(),
+        lock_files: &lock_files,
         is_stream: false,
     };
     let facts = gather(sources, &texts, &policies, &options, None);
@@ -198,7 +202,8 @@ fn policy_files(
     Ok(files)
 }
 
-fn read_inputs(inputs: &[String], folder: &Path) -> Diagnosed<Vec<InputBytes>> {
+/// The texts of a test's inputs, and warnings about paths that are passed over.
+fn read_inputs(inputs: &[String], folder: &Path) -> Diagnosed<(Vec<InputBytes>, Vec<Diagnostic>)> {
     let paths: Vec<PathBuf> = inputs.iter().map(|input| folder.join(input)).collect();
     let walked = walk(&paths, &PathFilter::default());
     if walked.problems.iter().any(Diagnostic::is_error) {
@@ -206,35 +211,36 @@ fn read_inputs(inputs: &[String], folder: &Path) -> Diagnosed<Vec<InputBytes>> {
     }
     let texts = walked.inputs.into_iter();
     let texts = texts.map(|input| input.read().map(|text| (input, Arc::new(text))));
-    texts
-        .collect::<Result<_, _>>()
-        .map_err(|problem| vec![problem])
+    let texts = texts.collect::<Result<_, _>>();
+    let texts = texts.map_err(|problem| vec![problem])?;
+    Ok((texts, walked.problems))
 }
 
 /// Grafts all inputs. Returns the joined output with the workloads, and the problems.
 fn graft_all(texts: &[InputBytes], run: RunContext<'_>) -> (TestRun, Vec<Diagnostic>) {
-    let graft =
-        |(input, text): &InputBytes| graft_on_threads(NonZeroUsize::MIN, &input.name, text, run);
-    let mut reports: Vec<FileReport> = texts.iter().map(graft).collect();
+    let grafting = Grafting {
+        run,
+        threads: Some(NonZeroUsize::MIN),
+        tree: None,
+    };
+    let grafted = texts
+        .iter()
+        .cloned()
+        .zip(grafting.graft(texts))
+        .map(|(input, text)| GraftedFile::of(input, text));
+    let mut files: Vec<GraftedFile> = grafted.collect();
     let mut written_objects = WrittenObjects::default();
-    for report in &mut reports {
-        written_objects.write_companions(report);
+    for file in &mut files {
+        written_objects.write_companions(&mut file.report);
     }
-    let files = texts.iter().zip(&mut reports);
-    let files =
-        files.map(|((input, text), report)| (Arc::clone(&input.name), text.as_slice(), report));
-    let mut files: Vec<_> = files.collect();
-    let unproven = prune_proven(&mut files, run.options, run.inventory.locks());
-    let mut problems = Vec::from_iter(unproven);
-    for report in &mut reports {
-        problems.append(&mut report.diagnostics);
+    let mut problems = Vec::from_iter(prune_files(&mut files, run.options, run.inventory.locks()));
+    for file in &mut files {
+        problems.append(&mut file.report.diagnostics);
     }
-    let all: Vec<&FileReport> = reports.iter().collect();
-    problems.extend(run_notes::notes(run.policies, &all));
-    let grafted = texts.iter().zip(&reports);
-    let spliced = grafted.map(|((_, text), report)| splice(text, &report.edits));
-    let output = Some(join(spliced.collect()));
-    let workloads = reports.into_iter().flat_map(|report| report.workloads);
+    let reports: Vec<&FileReport> = files.iter().map(|file| &file.report).collect();
+    problems.extend(run_notes::notes(run.policies, &reports));
+    let output = Some(join(files.iter().map(GraftedFile::stream_text).collect()));
+    let workloads = files.into_iter().flat_map(|file| file.report.workloads);
     let ran = TestRun {
         output,
         workloads: workloads.collect(),
@@ -349,7 +355,7 @@ fn setting(test: &PolicyTest, text: &str, at: &Place) -> Diagnosed<ParamSetting>
     })
 }
 
-fn options(test: &PolicyTest) -> Diagnosed<Options> {
+fn options(test: &PolicyTest, policies: &[Policy]) -> Diagnosed<Options> {
     let kube_minor = match &test.spec.kube_version {
         None => None,
         Some(text) => Some(parse_kube_version(text).map_err(|reason| {
@@ -358,7 +364,9 @@ fn options(test: &PolicyTest) -> Diagnosed<Options> {
             vec![problem.at(test.kube_version_at.clone(), "here")]
         })?),
     };
+    let given = policies.iter().map(|policy| policy.identity.clone());
     Ok(Options {
+        given: Some(given.collect()),
         namespace: test.spec.namespace.clone(),
         kube_minor,
         ..Options::default()

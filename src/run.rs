@@ -9,7 +9,6 @@ use std::sync::Arc;
 use clap::error::ErrorKind;
 use podgraft_core::diagnostic::{Code, Diagnostic};
 use podgraft_core::graft::companions::WrittenObjects;
-use podgraft_core::graft::verify_undo::prune_proven;
 use podgraft_core::graft::{Options, RunContext, run_notes};
 use podgraft_core::inventory::SourceText;
 use podgraft_core::manifest::workload::PodKinds;
@@ -24,8 +23,8 @@ use crate::args::relevant_flags::usage;
 use crate::file_identity::identity_of;
 use crate::findings::{find_no_object, no_manifest_found, unmet_image_env, unmet_workloads};
 use crate::gather_inventory::{FactSources, Writers, gather};
-use crate::grafted_file::GraftedFile;
-use crate::grafting::{GraftedText, Grafting};
+use crate::grafted_file::{GraftedFile, prune_files};
+use crate::grafting::Grafting;
 use crate::locks::LockFiles;
 use crate::path_filter::PathFilter;
 use crate::pipeline::{OpenedInput, OutputTiming, PipedText};
@@ -195,7 +194,11 @@ fn graft_loaded(
     loaded: &LoadedPolicies,
     mut problems: Vec<Diagnostic>,
 ) -> GraftOutcome {
-    let options = options_of(run, request, loaded);
+    let mut options = options_of(run, request, loaded);
+    if problems.iter().any(Diagnostic::is_error) {
+        // A policy that could not be read is not gone.
+        options.given = None;
+    }
     let lock_files = LockFiles::of(&work.texts).unwrap_or_else(|lock_problems| {
         problems.extend(lock_problems);
         LockFiles::default()
@@ -256,14 +259,9 @@ fn graft_work(
     };
     progress::end();
     let (reports, piped) = done?;
-    let file = |((input, text), (report, parts)): (InputBytes, GraftedText)| GraftedFile {
-        path: patch_path(&input),
-        input,
-        text,
-        report,
-        parts,
-    };
-    Ok((texts.into_iter().zip(reports).map(file).collect(), piped))
+    let files = texts.into_iter().zip(reports);
+    let files = files.map(|(text, grafted)| GraftedFile::of(text, grafted));
+    Ok((files.collect(), piped))
 }
 
 /// Adds what is known only after every workload was planned: generated objects to remove, and findings over the whole
@@ -278,12 +276,7 @@ fn finish(
     let mut problems = std::mem::take(&mut grafted.problems);
     // In a piped text there is nothing to prune beside its workloads, or its result is on stdout already.
     if grafted.piped.is_none() {
-        let parts = files.iter_mut().map(|file| {
-            let name = file.input.name.clone();
-            (name, file.text.as_slice(), &mut file.report)
-        });
-        let mut parts: Vec<_> = parts.collect();
-        problems.extend(prune_proven(&mut parts, options, &grafted.lock_files.locks));
+        problems.extend(prune_files(files, options, &grafted.lock_files.locks));
     }
     for file in files.iter_mut() {
         problems.append(&mut file.report.diagnostics);
@@ -345,12 +338,4 @@ fn length((input, text): &InputBytes) -> u64 {
     } else {
         text.len() as u64
     }
-}
-
-/// The name of the file in a patch, as bytes: a path need not be UTF-8.
-fn patch_path(input: &Input) -> Vec<u8> {
-    input.path().map_or_else(
-        || b"stdin".to_vec(),
-        |path| path.as_os_str().as_encoded_bytes().to_vec(),
-    )
 }

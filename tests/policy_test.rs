@@ -137,6 +137,52 @@ fn the_output_has_the_generated_objects_as_apply_prints_them() {
     assert_eq!(output.status.code(), Some(0), "{}", stdout_of(&output));
 }
 
+/// Of a folder, what is no manifest is left out, and the lock file says what an earlier run injected.
+#[test]
+fn the_output_for_a_folder_is_what_apply_prints() {
+    let folder = folder("");
+    let path = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| {
+        fs::write(path(name), text).expect("the folder is writable");
+    };
+    fs::create_dir(path("app")).expect("the folder is writable");
+    write("app/a.yaml", "# notes\n");
+    write("app/b.json", "{\"name\": \"x\"}\n");
+    write("app/c.yaml", INPUT);
+    write(
+        "app/d.yaml",
+        &INPUT.replace("web", "gone").replace(
+            "metadata: {name: gone}",
+            "metadata: {name: gone, annotations: {podgraft.dev/applied: other}}",
+        ),
+    );
+    let apply = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_podgraft"));
+        let command = command.current_dir(folder.path());
+        let command = command.args(["apply", "-q", "-p", "policy.yaml", "app"]);
+        stdout_of(&command.args(args).output().expect("the program runs"))
+    };
+    write(
+        "test.yaml",
+        "apiVersion: podgraft.dev/v1alpha1\nkind: PolicyTest\nmetadata: {name: t}\n\
+        spec:\n  policies: [policy.yaml]\n  inputs: [app]\n  \
+        expect: {output: expected.yaml, warnings: [orphaned]}\n",
+    );
+    let passes = || {
+        write("expected.yaml", &apply(&[]));
+        let output = run(folder.path(), &["test.yaml"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stdout_of(&output));
+    };
+    passes();
+    apply(&["--in-place"]);
+    write(
+        "policy.yaml",
+        &POLICY.replace("default: shop", "default: store"),
+    );
+    assert!(apply(&[]).contains("team: \"store\""));
+    passes();
+}
+
 #[test]
 fn policies_may_stand_among_the_manifests() {
     let folder = folder("  expect: {output: expected.yaml}\n");
