@@ -91,7 +91,7 @@ pub struct StarterPolicyArgs {
     #[arg(long, value_name = "IMAGE", conflicts_with = "scrape")]
     pub image: Option<String>,
     /// The port to scrape
-    #[arg(long, value_name = "PORT", requires = "scrape", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", requires = "scrape", conflicts_with_all = ["agent", "sidecar"], value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// The pod template label that selects workloads [default: runtime=java, logs=ship, or metrics=scrape]
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_label)]
