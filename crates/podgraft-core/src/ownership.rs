@@ -189,7 +189,7 @@ pub struct JoinedText {
 /// Texts that a policy has joined to a variable in some workload, each with its generation in the lock file. They are no
 /// part of what a record says, so they do not make two records different.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TextCandidates(pub Vec<(u64, String)>);
+pub(crate) struct TextCandidates(pub BTreeMap<String, u64>);
 
 impl PartialEq for TextCandidates {
     fn eq(&self, _: &Self) -> bool {

@@ -48,17 +48,24 @@ impl JoinedText {
     /// The text that a value contains, of those that it may be: the oldest. `None` if it contains none, or several of one
     /// generation.
     pub(super) fn candidate_in(&self, value: &str) -> Option<&str> {
-        let candidates = self.candidates.0.iter();
-        let found = candidates.filter(|(_, text)| remove_token(value, text, self).is_some());
-        let found: Vec<_> = found.collect();
-        let oldest = found.iter().map(|(generation, _)| generation).min();
-        let mut oldest = found
-            .iter()
-            .filter(|(generation, _)| Some(generation) == oldest);
-        match (oldest.next(), oldest.next()) {
-            (Some((_, text)), None) => Some(text),
+        match self.oldest_in(value, &self.candidates.0)[..] {
+            [only] => Some(only),
             _ => None,
         }
+    }
+
+    /// The oldest of some texts that a value contains as this one is joined: those of one generation.
+    pub(super) fn oldest_in<'k>(
+        &self,
+        value: &str,
+        known: impl IntoIterator<Item = (&'k String, &'k u64)>,
+    ) -> Vec<&'k str> {
+        let is_in = |text: &str| remove_token(value, text, self).is_some();
+        let mut found: Vec<(&String, &u64)> = known.into_iter().collect();
+        found.retain(|(text, _)| is_in(text));
+        let oldest = found.iter().map(|(_, generation)| *generation).min();
+        found.retain(|(_, generation)| Some(*generation) == oldest);
+        found.into_iter().map(|(text, _)| text.as_str()).collect()
     }
 
     /// The separator between the text and the rest of the value.
@@ -102,7 +109,7 @@ pub(crate) fn without(value: &str, joined: &JoinedText) -> Option<String> {
 }
 
 /// [`without`] for another text that may have been joined.
-pub(super) fn remove_token(value: &str, text: &str, joined: &JoinedText) -> Option<String> {
+fn remove_token(value: &str, text: &str, joined: &JoinedText) -> Option<String> {
     let separator = joined.separator();
     let is_end = |text: &str| text.ends_with(separator) || text.ends_with(char::is_whitespace);
     let is_start =

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::contents::{ContentKey, ContentKind};
 use super::{Lock, LockedJoin, LockedPolicy, MergeMark, PathLookup};
 use crate::ownership::TextCandidates;
-use crate::record::joined_text::{remove_token, without};
+use crate::record::joined_text::without;
 use crate::record::{Effects, JoinedText, PolicyRecord, ReplacedValue, digest};
 
 impl Lock {
@@ -195,10 +195,7 @@ impl<'v> JoinedVariable<'v> {
         }
         let mut joined = sides.swap_remove(0);
         if self.value.is_none() && join.text.is_none() {
-            let known = self
-                .known()
-                .map(|(text, generation)| (*generation, text.clone()));
-            joined.candidates = TextCandidates(known.collect());
+            joined.candidates = TextCandidates(self.texts.cloned().unwrap_or_default());
         }
         Ok(joined)
     }
@@ -229,15 +226,8 @@ impl<'v> JoinedVariable<'v> {
             return Vec::new();
         };
         let joined = with_text(join, String::new());
-        let is_in = |text: &str| remove_token(value, text, &joined).is_some();
-        let mut found = self.candidates(value, joined.separator());
-        found.retain(|(text, _)| is_in(text));
-        let oldest = found.iter().map(|(_, generation)| *generation).min();
-        let oldest = found
-            .iter()
-            .rev()
-            .filter(|(_, generation)| Some(*generation) == oldest);
-        oldest.map(|(text, _)| text.as_str()).collect()
+        let known = self.candidates(value, joined.separator());
+        joined.oldest_in(value, known.into_iter().rev())
     }
 
     /// The known texts that a value may contain, in alphabetical order. Where each workload has a text of its own, these
